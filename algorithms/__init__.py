@@ -1,0 +1,1 @@
+"""Training on codegym's environments: DiDPO and the baselines."""

@@ -1,0 +1,121 @@
+"""What a task is, what a grade is, and the registry of benchmarks.
+
+A benchmark is one class with four methods; ``register`` gives it a name::
+
+    @register("my-benchmark")
+    class MyBenchmark(Benchmark): ...
+
+    bench = load("my-benchmark")
+    task = bench.tasks("train")[0]
+    bench.grade(task, task.workspace).resolved   # False: the bug is still there
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandbox.base import Limits
+
+#: A workspace is its regular files: relative POSIX path -> bytes.
+Workspace = Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test: an id that is unique in its task, and a body that the task's benchmark knows how to run."""
+
+    __test__ = False  # not a pytest class
+
+    id: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem. The agent sees ``prompt``, ``workspace`` and ``visible``; never ``hidden`` or ``meta``.
+
+    Attributes:
+        id: unique in its benchmark, and enough to build the task again.
+        protected: paths whose content the agent cannot change for grading; the task's own wins.
+        meta: what the benchmark wants to remember (the kinds of bug, the reference solution).
+    """
+
+    id: str
+    benchmark: str
+    prompt: str
+    language: str
+    workspace: Workspace
+    visible: tuple[Test, ...]
+    hidden: tuple[Test, ...]
+    protected: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The verdict on one workspace.
+
+    Attributes:
+        resolved: every test passed.
+        score: share of tests passed, in [0, 1].
+        tests: id -> "passed" | "failed" | "error" | "timeout".
+        details: id -> one short line for the reader of a failing test (call, wanted, got).
+        infra_error: the machine failed and the rest of the grade says nothing; else None.
+    """
+
+    resolved: bool
+    score: float
+    tests: Mapping[str, str]
+    details: Mapping[str, str] = field(default_factory=dict)
+    infra_error: str | None = None
+
+
+class Benchmark(abc.ABC):
+    """Where tasks come from and how a solution is graded. Made cheaply: nothing is loaded before it is used."""
+
+    name: str
+
+    @abc.abstractmethod
+    def tasks(self, split: str) -> Sequence[Task]:
+        """The tasks of a split, in a fixed order, built on access. Raises ValueError naming the valid splits."""
+
+    @abc.abstractmethod
+    def task(self, task_id: str) -> Task:
+        """The task with this id. Raises KeyError with a message that says what ids look like."""
+
+    @abc.abstractmethod
+    def grade(self, task: Task, workspace: Workspace) -> Grade:
+        """The verdict of the hidden tests, in a fresh sandbox."""
+
+    @abc.abstractmethod
+    def check(self, task: Task, workspace: Workspace) -> Grade:
+        """The verdict of the visible tests, with ``details`` for the agent to read, in a fresh sandbox."""
+
+    def close(self) -> None:
+        """Free what the benchmark holds. May be called twice."""
+
+
+_REGISTRY: dict[str, Callable[..., Benchmark]] = {}
+
+
+def register(name: str) -> Callable[[Callable[..., Benchmark]], Callable[..., Benchmark]]:
+    """Give a benchmark (a class, or a function that returns one) a name for :func:`load`."""
+
+    def add(factory: Callable[..., Benchmark]) -> Callable[..., Benchmark]:
+        if name in _REGISTRY:
+            raise ValueError(f"a benchmark named {name!r} is registered already")
+        _REGISTRY[name] = factory
+        return factory
+
+    return add
+
+
+def load(name: str, **options: Any) -> Benchmark:
+    """Make the benchmark of this name with its options, e.g. ``load("repair", level="tiny", n_bugs=2)``."""
+    if name not in _REGISTRY:
+        raise KeyError(f"no benchmark named {name!r}; there are: {', '.join(sorted(_REGISTRY))}")
+    return _REGISTRY[name](**options)

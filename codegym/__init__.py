@@ -1,0 +1,1 @@
+"""Coding benchmarks as multi-turn Gymnasium environments. ``import codegym`` registers them."""

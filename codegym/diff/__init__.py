@@ -1,0 +1,1 @@
+"""Structured diffs. See :mod:`codegym.diff.model` for what a diff holds."""

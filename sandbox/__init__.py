@@ -1,0 +1,1 @@
+"""Runs untrusted code. Knows nothing of tasks."""
