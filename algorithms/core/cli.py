@@ -1,0 +1,190 @@
+"""The command line of every algorithm: ``python -m algorithms.NAME.train [--config FILE] [key=value ...]``.
+
+``algorithms/NAME/train.py`` holds the method's defaults and one call::
+
+    if __name__ == "__main__":
+        sys.exit(main("didpo"))
+
+Values are read in this order, later ones win: the defaults of :mod:`algorithms.core.config`, the method's
+``loss_defaults``, the built-in task's defaults, ``--config``, the overrides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from algorithms.core import config as defaults
+
+#: The built-in run. Measured on 2 CPU cores; docs/training.md shows what it reaches and how long it takes.
+BUILT_IN: dict[str, Any] = {}
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used; one line that names it and the remedy."""
+
+
+def load_algorithm(name: str) -> type:
+    """The class that ``algorithms.NAME`` exports as ``ALGORITHM`` (or any importable module path with a dot)."""
+    module = importlib.import_module(name if "." in name else f"algorithms.{name}")
+    return module.ALGORITHM
+
+
+def default_config(name: str) -> defaults.Config:
+    """The configuration of a run of this method before files and overrides."""
+    return resolve(name)
+
+
+def resolve(name: str, overrides: Sequence[str] = (), file: str | None = None) -> defaults.Config:
+    """Read the configuration of a run. Raises ConfigError for an unknown key or a value of the wrong type."""
+    algorithm = load_algorithm(name)
+    tree = OmegaConf.structured(defaults.Config(algorithm=algorithm.Config()))
+    try:
+        tree = OmegaConf.merge(tree, {"loss": algorithm.loss_defaults}, BUILT_IN)
+        if file is not None:
+            tree = _merge(tree, _read(file), source=file)
+        for override in overrides:
+            if "=" not in override:
+                raise ConfigError(f"{override!r} is no setting; write key=value, e.g. trainer.steps=80")
+            tree = _merge(tree, OmegaConf.from_dotlist([override]), source="the command line")
+        config = OmegaConf.to_object(tree)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from None
+    assert isinstance(config, defaults.Config)
+    return config
+
+
+def _read(file: str) -> DictConfig:
+    try:
+        loaded = OmegaConf.load(file)
+    except FileNotFoundError:
+        raise ConfigError(f"--config {file}: no such file; --dry-run prints one to start from") from None
+    if not isinstance(loaded, DictConfig):
+        raise ConfigError(f"--config {file}: holds no settings; --dry-run prints a file to start from")
+    return loaded
+
+
+def _merge(tree: DictConfig, new: DictConfig, source: str) -> DictConfig:
+    """Merge after checking that every key of ``new`` exists, so that a misspelt one can name its neighbour."""
+    known = {key for key, _ in _leaves(tree)}
+    for key, _ in _leaves(new):
+        if key in known or key in _groups(known) or key.startswith("env.kwargs."):
+            continue
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        near = near or difflib.get_close_matches(key.split(".")[-1], [k.split(".")[-1] for k in known], n=1)
+        full = [k for k in sorted(known) if near and (k == near[0] or k.endswith("." + near[0]))]
+        hint = f"; did you mean {full[0]}?" if full else "; --help lists every key"
+        raise ConfigError(f"{key} (from {source}) is not a setting{hint}")
+    merged = OmegaConf.merge(tree, new)
+    assert isinstance(merged, DictConfig)
+    return merged
+
+
+def _leaves(tree: DictConfig, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key in tree:
+        name, value = f"{prefix}{key}", tree._get_node(key)
+        if isinstance(value, DictConfig) and (len(value) or name != "env.kwargs"):
+            yield from _leaves(value, name + ".")
+        else:
+            yield name, value
+
+
+def _groups(keys: set[str]) -> set[str]:
+    return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
+
+
+def describe(config: defaults.Config) -> Iterator[tuple[str, Any, str]]:
+    """Every setting: key, value, and the sentence that explains it."""
+    for section in dataclasses.fields(config):
+        part = getattr(config, section.name)
+        for field in dataclasses.fields(part):
+            yield f"{section.name}.{field.name}", getattr(part, field.name), field.metadata.get("help", "")
+
+
+def to_yaml(config: defaults.Config) -> str:
+    """The configuration as a file that ``--config`` reads."""
+    return OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
+
+
+def main(name: str, argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = _parser(name)
+    args = parser.parse_args(argv)
+    try:
+        config = resolve(name, args.overrides, args.config)
+        return _dry_run(config) if args.dry_run else _train(name, config)
+    except (ConfigError, ValueError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            f"stopped; the same command goes on from the last checkpoint in {config.trainer.run_dir}", file=sys.stderr
+        )
+        return 130
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    command = f"python -m algorithms.{name}.train"
+    parser = argparse.ArgumentParser(
+        prog=command,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=(load_algorithm(name).__doc__ or name).strip().splitlines()[0],
+        epilog=_epilog(command, default_config(name)),
+    )
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="settings, e.g. trainer.steps=80")
+    parser.add_argument("--config", metavar="FILE", help="a YAML file of settings; overrides win over it")
+    parser.add_argument("--dry-run", action="store_true", help="print the settings and what they would allocate")
+    return parser
+
+
+def _epilog(command: str, config: defaults.Config) -> str:
+    lines = [
+        "examples:",
+        f"  {command}",
+        "      the built-in task and model: minutes on two CPU cores",
+        f"  {command} trainer.seed=1 trainer.run_dir=runs/second",
+        f"  {command} model.path=Qwen/Qwen2.5-Coder-0.5B-Instruct env.kwargs.level=program rollout.n=8 optim.lr=1e-6",
+        f"  {command} trainer.ray=true distributed.ranks=2",
+        "",
+        "An interrupted run goes on when the same command is given again (trainer.resume=auto).",
+        "",
+        "settings:",
+    ]
+    section = ""
+    for key, value, text in describe(config):
+        if key.split(".")[0] != section:
+            section = key.split(".")[0]
+            lines.append("")
+        lines.append(f"  {key}={_short(value)}" + (f"\n      {text}" if text else ""))
+    return "\n".join(lines).replace("%", "%%")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ",".join(str(item) for item in value) + "]"
+    return "''" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _dry_run(config: defaults.Config) -> int:
+    from algorithms.core.plan import plan
+
+    print(to_yaml(config))
+    print("\n".join(plan(config)))
+    return 0
+
+
+def _train(name: str, config: defaults.Config) -> int:
+    from algorithms.core.trainer import Trainer
+    from algorithms.report import observers
+
+    algorithm = load_algorithm(name)(config.algorithm)
+    Trainer(config, algorithm, observers=observers(config)).run()
+    return 0
