@@ -1,0 +1,89 @@
+"""GiGPO: beside the episode's advantage, each turn is compared with the turns taken from the same state.
+
+See docs/gigpo.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from algorithms.core.config import option
+from algorithms.core.groups import episode_returns, group_by, sampled, spread, turn_returns, within
+from algorithms.core.statistics import group_advantage, keep_group
+from algorithms.core.trajectory import Credit, Trajectory
+
+
+@dataclass
+class GigpoConfig:
+    """Options of GiGPO."""
+
+    gamma: float = option(0.95, "discount per turn of the return-to-go (the paper's)")
+    omega: float = option(1.0, "weight of the step advantage beside the episode's (the paper's)")
+    std: bool = option(True, "divide both advantages by their groups' standard deviations; false: the paper's F = 1")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gamma <= 1:
+            raise ValueError(f"algorithm.gamma={self.gamma} must be in 0..1")
+        if not 0 <= self.omega < math.inf:
+            raise ValueError(f"algorithm.omega={self.omega} must be a number >= 0")
+
+
+class Gigpo:
+    """GiGPO, group-in-group policy optimisation (arXiv 2505.10978).
+
+    A(i, t, k) = A_E(i) + omega A_S(i, t). A_E is GRPO's. A_S = (R(i, t) - mean R) / std R over the step group: all
+    turns of the task's trajectories taken in the same state, which here is the same workspace and the same
+    observation. R(i, t) is the return-to-go discounted by gamma. The statistics of a step group are over
+    trajectories: one that comes back to a state counts once there, with the mean of its returns.
+
+    Bias: without ``std``, with gamma = 1 and a state visited by N trajectories (once each), the expected A_S part of
+    the gradient at that state is E[max(N - 1, 0)] / E[N] of the true one: rare states learn slower, in the right
+    direction.
+    """
+
+    name = "gigpo"
+    Config = GigpoConfig
+    loss_defaults: dict[str, Any] = {  # noqa: RUF012
+        "agg_mode": "token-mean",  # of the published training code
+        "kl_coef": 0.01,  # as published
+        "kl_type": "k3",  # "low variance", as published
+        "clip_ratio_low": 0.2,  # PPO's, as published
+        "clip_ratio_high": 0.2,
+    }
+
+    def __init__(self, config: GigpoConfig) -> None:
+        self.config = config
+
+    def credit(self, group: Sequence[Trajectory]) -> Credit:
+        """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
+        returns, kept = episode_returns(group), sampled(group)
+        episode = group_advantage(returns, std=self.config.std, keep=kept)
+        step, sizes = self._step_advantages(group)
+        advantages = spread(group, lambda i, t: episode[i] + self.config.omega * step[i][t])
+        metrics = {
+            "credit/equal_returns": float(not keep_group(returns[kept])),
+            "credit/step_group_size": float(np.mean(sizes)) if sizes else 0.0,
+            "credit/lone_states": float(np.mean([size == 1 for size in sizes])) if sizes else 0.0,
+        }
+        return Credit(advantages, metrics)
+
+    def _step_advantages(self, group: Sequence[Trajectory]) -> tuple[list[np.ndarray], list[int]]:
+        """A_S per trajectory [turns], and the number of distinct trajectories of each step group."""
+        to_go = turn_returns(group, self.config.gamma)
+        steps = [(i, t) for i, trajectory in enumerate(group) for t in range(len(trajectory.turns))]
+        turns = [group[i].turns[t] for i, t in steps]
+        advantages = [np.zeros(len(trajectory.turns)) for trajectory in group]
+        sizes = []
+        for positions in group_by((turn.state_before, turn.observation) for turn in turns):
+            members = np.array([steps[p][0] for p in positions])
+            values = np.array([to_go[i][t] for i, t in (steps[p] for p in positions)])
+            for p, value in zip(positions, within(values, members, std=self.config.std), strict=True):
+                i, t = steps[p]
+                advantages[i][t] = value
+            sizes.append(len(set(members.tolist())))
+        return advantages, sizes
