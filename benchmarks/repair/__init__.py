@@ -1,0 +1,1 @@
+"""Bug-repair tasks of our own, endless and seeded."""
