@@ -151,7 +151,7 @@ def _finish(name: str, rng: random.Random, functions: list[Function], n_bugs: in
     where = sorted(_choose(rng, range(len(functions)), n_bugs))
     bugs = {i: functions[i].rule.bugs[_below(rng, len(functions[i].rule.bugs))] for i in where}
     fixed, broken = _file(functions), _file(functions, bugs)
-    if not _places_are_unique(functions, bugs, broken):
+    if not _places_are_unique(functions, bugs, fixed, broken):
         return None
     good: dict[str, Any] = {}
     bad: dict[str, Any] = {}
@@ -187,13 +187,17 @@ def _describe(function: Function, bug: Bug) -> dict[str, str]:
     }
 
 
-def _places_are_unique(functions: list[Function], bugs: Mapping[int, Bug], broken: str) -> bool:
-    """Every line that is or could be wrong reads like no other text of the file, so that a search finds it alone."""
+def _places_are_unique(functions: list[Function], bugs: Mapping[int, Bug], fixed: str, broken: str) -> bool:
+    """Every line that is or could be wrong reads like no other text of the file, so that a search finds it alone.
+
+    A wrong line is not in the fixed file either: it stays unique while the other bugs are being fixed.
+    """
     for i, function in enumerate(functions):
         for line in {bug.line for bug in function.rule.bugs}:
             bug = bugs.get(i)
-            template = bug.text if bug is not None and bug.line == line else function.rule.body[line].lstrip()
-            if broken.count(function.line(template)) != 1:
+            wrong = bug is not None and bug.line == line
+            text = function.line(bug.text if bug is not None and wrong else function.rule.body[line].lstrip())
+            if broken.count(text) != 1 or fixed.count(text) != (not wrong):
                 return False
     return True
 
