@@ -1,9 +1,9 @@
 """The command line of every algorithm: ``python -m algorithms.NAME.train [--config FILE] [key=value ...]``.
 
-``algorithms/NAME/train.py`` holds the method's defaults and one call::
+``algorithms/NAME/train.py`` is one call, and so is a method of one's own::
 
     if __name__ == "__main__":
-        sys.exit(main("didpo"))
+        sys.exit(main(MyAlgorithm))
 
 Values are read in this order, later ones win: the defaults of :mod:`algorithms.core.config`, the method's
 ``loss_defaults``, the built-in task's defaults, ``--config``, the overrides.
@@ -23,6 +23,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from algorithms.core import config as defaults
+from algorithms.core.trajectory import Algorithm
+from sandbox.base import SandboxUnavailable
 
 #: The built-in run. Measured on 2 CPU cores; docs/training.md shows what it reaches and how long it takes.
 BUILT_IN: dict[str, Any] = {}
@@ -32,20 +34,16 @@ class ConfigError(ValueError):
     """A setting that cannot be used; one line that names it and the remedy."""
 
 
-def load_algorithm(name: str) -> type:
-    """The class that ``algorithms.NAME`` exports as ``ALGORITHM`` (or any importable module path with a dot)."""
-    module = importlib.import_module(name if "." in name else f"algorithms.{name}")
-    return module.ALGORITHM
+def load_algorithm(name: str) -> type[Algorithm]:
+    """The class that ``algorithms.NAME`` exports as ``ALGORITHM``. Raises ConfigError for an unknown name."""
+    try:
+        return importlib.import_module(f"algorithms.{name}").ALGORITHM
+    except (ModuleNotFoundError, AttributeError):
+        raise ConfigError(f"there is no algorithm {name!r} in algorithms/") from None
 
 
-def default_config(name: str) -> defaults.Config:
-    """The configuration of a run of this method before files and overrides."""
-    return resolve(name)
-
-
-def resolve(name: str, overrides: Sequence[str] = (), file: str | None = None) -> defaults.Config:
+def resolve(algorithm: type[Algorithm], overrides: Sequence[str] = (), file: str | None = None) -> defaults.Config:
     """Read the configuration of a run. Raises ConfigError for an unknown key or a value of the wrong type."""
-    algorithm = load_algorithm(name)
     tree = OmegaConf.structured(defaults.Config(algorithm=algorithm.Config()))
     try:
         tree = OmegaConf.merge(tree, {"loss": algorithm.loss_defaults}, BUILT_IN)
@@ -59,6 +57,8 @@ def resolve(name: str, overrides: Sequence[str] = (), file: str | None = None) -
     except OmegaConfBaseException as error:
         raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from None
     assert isinstance(config, defaults.Config)
+    if not config.trainer.run_dir:
+        config.trainer.run_dir = f"runs/{algorithm.name}-seed{config.trainer.seed}"
     return config
 
 
@@ -114,30 +114,28 @@ def to_yaml(config: defaults.Config) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
 
 
-def main(name: str, argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
-    parser = _parser(name)
-    args = parser.parse_args(argv)
+def main(algorithm: str | type[Algorithm], argv: Sequence[str] | None = None) -> int:
+    """Run the command line for a method, given by its folder's name or its class; returns the exit status."""
+    method = load_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
+    args = _parser(method).parse_args(argv)
     try:
-        config = resolve(name, args.overrides, args.config)
-        return _dry_run(config) if args.dry_run else _train(name, config)
-    except (ConfigError, ValueError, FileNotFoundError) as error:
+        config = resolve(method, args.overrides, args.config)
+        return _dry_run(config) if args.dry_run else _train(method, config)
+    except (ValueError, OSError, SandboxUnavailable) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(
-            f"stopped; the same command goes on from the last checkpoint in {config.trainer.run_dir}", file=sys.stderr
-        )
+        print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
         return 130
 
 
-def _parser(name: str) -> argparse.ArgumentParser:
-    command = f"python -m algorithms.{name}.train"
+def _parser(method: type[Algorithm]) -> argparse.ArgumentParser:
+    command = f"python -m algorithms.{method.name}.train"
     parser = argparse.ArgumentParser(
         prog=command,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=(load_algorithm(name).__doc__ or name).strip().splitlines()[0],
-        epilog=_epilog(command, default_config(name)),
+        description=(method.__doc__ or method.name).strip().splitlines()[0],
+        epilog=_epilog(command, resolve(method)),
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="settings, e.g. trainer.steps=80")
     parser.add_argument("--config", metavar="FILE", help="a YAML file of settings; overrides win over it")
@@ -181,10 +179,9 @@ def _dry_run(config: defaults.Config) -> int:
     return 0
 
 
-def _train(name: str, config: defaults.Config) -> int:
+def _train(method: type[Algorithm], config: defaults.Config) -> int:
     from algorithms.core.trainer import Trainer
     from algorithms.report import observers
 
-    algorithm = load_algorithm(name)(config.algorithm)
-    Trainer(config, algorithm, observers=observers(config)).run()
+    Trainer(config, method(config.algorithm), observers=observers(config)).run()
     return 0

@@ -107,9 +107,17 @@ class Credit:
 
 
 class Algorithm(Protocol):
-    """What the trainer needs of an algorithm. ``config`` is its own dataclass, filled from ``algorithm.*``."""
+    """What the trainer needs of an algorithm.
+
+    Attributes:
+        name: as in ``runs/<name>-seed0``.
+        Config: its own dataclass, filled from ``algorithm.*``.
+        loss_defaults: values for ``loss.*`` that the method prescribes.
+    """
 
     name: str
+    Config: type
+    loss_defaults: dict[str, Any]
 
     def __init__(self, config: Any) -> None: ...
 
