@@ -19,7 +19,7 @@ from algorithms.core.trajectory import Trajectory
 
 
 def sampled(group: Sequence[Trajectory]) -> np.ndarray:
-    """bool [G]: trajectories in which the policy sampled a token. The others say nothing of it: no baseline of theirs."""
+    """bool [G]: trajectories in which the policy sampled a token. The others say nothing of it."""
     return np.array([any(len(turn.response_ids) for turn in trajectory.turns) for trajectory in group], dtype=bool)
 
 

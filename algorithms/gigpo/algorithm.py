@@ -48,7 +48,7 @@ class Gigpo:
 
     name = "gigpo"
     Config = GigpoConfig
-    loss_defaults: dict[str, Any] = {  # noqa: RUF012
+    loss_defaults: dict[str, Any] = {
         "agg_mode": "token-mean",  # of the published training code
         "kl_coef": 0.01,  # as published
         "kl_type": "k3",  # "low variance", as published

@@ -28,7 +28,7 @@ class Grpo:
 
     name = "grpo"
     Config = GrpoConfig
-    loss_defaults: dict[str, Any] = {  # noqa: RUF012
+    loss_defaults: dict[str, Any] = {
         "agg_mode": "seq-mean-token-mean",  # eq. 3: 1/G sum 1/|o_i| sum
         "kl_coef": 0.04,  # section 4.2
         "kl_type": "k3",  # eq. 4
