@@ -1,11 +1,12 @@
 """``report.html`` of a run: curves, time, and conversations with every response token coloured by its advantage.
 
-One file that needs nothing else. ``python -m algorithms.report.html RUN_FOLDER`` writes it again from what the folder holds.
+One file that needs nothing else. ``python -m algorithms.report.html RUN_FOLDER`` writes it again.
 """
 
 from __future__ import annotations
 
 import html
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -114,7 +115,7 @@ def coloured(turn: Mapping[str, Any], marks: Sequence[tuple[int, int, str, float
     reply, ends = reply_bytes(turn["reply"]), turn["token_ends"]
     edges = sorted({0, len(reply), *ends, *(edge for start, end, *_ in marks for edge in (start, end))})
     parts, token = [], 0
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         while token < len(ends) - 1 and ends[token] <= start:
             token += 1
         advantage = turn["advantages"][token] if ends else 0.0
@@ -151,7 +152,8 @@ LEGEND = (
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-table {{ border-collapse: collapse; }} td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ddd; text-align: left; }}
+table {{ border-collapse: collapse; }} 
+td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ddd; text-align: left; }}
 pre {{ white-space: pre-wrap; padding: .6rem .8rem; border-radius: 6px; font-size: 13px; margin: .3rem 0; }}
 pre.seen {{ background: #f4f4f4; color: #555; }} pre.reply {{ border: 1px solid #ccc; }} pre.diff {{ color: #555; }}
 .group {{ margin: .4rem 0; }} .anchor {{ font-weight: inherit; outline: 1.5px solid #333; border-radius: 2px; }}
