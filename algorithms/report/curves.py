@@ -85,3 +85,37 @@ def _svg(figure: Any) -> str:
     plt.close(figure)
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+def study_panels(curves: Mapping[str, Sequence[Any]]) -> Any:
+    """Success of several algorithms over the steps: the mean over seeds, and each seed faintly behind it.
+
+    ``curves``: algorithm -> results with ``curve`` [steps] and ``after`` (mode -> held-out success).
+    """
+    import numpy as np
+
+    figure, axes = _figure(1, 2, height=3.4)
+    training, held_out = axes.flat
+    for index, (name, results) in enumerate(curves.items()):
+        colour = f"C{index}"
+        for result in results:
+            training.plot(result.curve, color=colour, alpha=0.25, linewidth=0.8)
+        shortest = min(len(result.curve) for result in results)
+        training.plot(np.mean([r.curve[:shortest] for r in results], axis=0), color=colour, label=name)
+        for place, mode in enumerate(("sampled", "greedy")):
+            values = [result.after[mode] for result in results]
+            held_out.scatter([place + 0.15 * (index - 1)] * len(values), values, color=colour, s=18)
+    training.set(title="success on the training groups", xlabel="step", ylim=(-0.02, 1.02))
+    training.legend(fontsize=8, frameon=False)
+    held_out.set(title="held out, after training (a dot a seed)", xticks=(0, 1), xticklabels=("sampled", "greedy"))
+    held_out.set_ylim(-0.02, 1.02)
+    return figure
+
+
+def save_png(figure: Any, path: Path) -> None:
+    """Write a figure as a PNG file."""
+    import matplotlib.pyplot as plt
+
+    figure.tight_layout()
+    figure.savefig(path, dpi=120, format="png")
+    plt.close(figure)
