@@ -1,0 +1,246 @@
+"""Tests as doctest blocks: run in the sandbox, judged outside it.
+
+A test's body is doctest text; its examples are run in order in one namespace, with the workspace's modules freshly
+imported for every test::
+
+    with ExampleGrader(workers=2) as grader:
+        test = Test("adds", ">>> from m import add\\n>>> add(2, 3)\\n5")
+        grade = grader.grade((test,), {"m.py": b"def add(a, b): return a - b\\n"})
+    grade.details  # {"adds": "add(2, 3) gave -1, want 5"}
+
+The graded process is given the sources of the examples, never what they should print; it reports what each printed
+or raised (:mod:`benchmarks.grading.driver`), and the comparison happens here. Its exit code and its standard output
+say nothing. A test passes if there is exactly one record of each of its examples and all of them are as wanted.
+"""
+
+from __future__ import annotations
+
+import doctest
+import hashlib
+import inspect
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.base import Grade, Test, Workspace
+from benchmarks.grading import driver
+from sandbox.base import Limits, SandboxError
+
+if TYPE_CHECKING:
+    from sandbox.runner import JobResult, Runner
+
+CPU_S = 0.5  # of one test: a right one takes milliseconds; CPU time, because a busy machine must not change a verdict
+MAX_TIMEOUTS = 3  # tests that run out of time before the rest is not tried: bounds the cost of an endless loop
+WALL_S = 20.0  # of one grade: MAX_TIMEOUTS * CPU_S on a machine ten times too busy; catches sleep and swallowed alarms
+KEEP = 4096  # characters of an example's output; a test may not want more
+CACHE_SIZE = 16_384  # verdicts, about 1.5 kB each
+DETAIL = 160  # characters of a detail line
+
+_PROGRAM = inspect.getsource(driver) + "\nmain(data, emit)\n"
+# Without this flag doctest takes True for 1 and False for 0.
+_CHECKER, _STRICT = doctest.OutputChecker(), doctest.DONT_ACCEPT_TRUE_FOR_1
+
+
+@lru_cache(maxsize=65_536)
+def parse(test: Test) -> tuple[doctest.Example, ...]:
+    """The examples of a test. Raises ValueError if it could be passed without a right answer, or wants too much."""
+    examples = tuple(doctest.DocTestParser().get_examples(test.body, test.id))
+    if not any(example.want for example in examples):
+        raise ValueError(f"test {test.id!r} has no example with an expected value")
+    if any(len(example.want) > KEEP for example in examples):
+        raise ValueError(f"test {test.id!r} wants more than {KEEP} characters of one example")
+    return examples
+
+
+class ExampleGrader:
+    """Grades workspaces by doctest tests. Thread-safe; the runner is opened at the first grade.
+
+    Args:
+        workers: jobs at once.
+        limits: of one job.
+        open_runner: opens the runner; :func:`sandbox.runner.open_runner` unless given.
+    """
+
+    def __init__(
+        self,
+        *,
+        workers: int = 1,
+        limits: Limits | None = None,
+        open_runner: Callable[..., Runner] | None = None,
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"workers={workers}: needs at least 1")
+        self.jobs = 0  # run so far; the others came from the cache
+        self._workers, self._limits, self._open = workers, limits or Limits(), open_runner
+        self._cache: OrderedDict[bytes, Grade] = OrderedDict()
+        self._runner: Runner | None = None
+        self._lock = threading.Lock()
+
+    def grade(self, tests: Sequence[Test], files: Workspace) -> Grade:
+        """The verdict of the tests on these files. Only ``*.py`` files take part; the rest cannot change it.
+
+        Raises ValueError if there are no tests: nothing would be judged.
+        """
+        if not tests:
+            raise ValueError("no tests to grade by")
+        modules = {path: content for path, content in sorted(files.items()) if path.endswith(".py")}
+        key = _digest(tests, modules)
+        with self._lock:
+            if known := self._cache.get(key):
+                self._cache.move_to_end(key)
+                return _copy(known)
+        grade = self._run(tests, modules)
+        if grade.infra_error is None:
+            with self._lock:
+                self._cache[key] = _copy(grade)
+                while len(self._cache) > CACHE_SIZE:
+                    self._cache.popitem(last=False)
+        return grade
+
+    def close(self) -> None:
+        """End the runner. May be called twice."""
+        with self._lock:
+            runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.close()
+
+    def __enter__(self) -> ExampleGrader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _run(self, tests: Sequence[Test], modules: Workspace) -> Grade:
+        job = {
+            "tests": [[example.source for example in parse(test)] for test in tests],
+            "modules": sorted({path.split("/")[0].removesuffix(".py") for path in modules}),
+            "cpu_s": CPU_S,
+            "timeouts": MAX_TIMEOUTS,
+            "keep": KEEP,
+        }
+        try:
+            result = self._open_runner().run(_PROGRAM, files=modules, data=json.dumps(job).encode(), timeout=WALL_S)
+        except SandboxError as error:
+            return _broken(tests, str(error) or type(error).__name__)
+        started, records = _read(result)
+        if not started:
+            stderr = result.exec.stderr.decode(errors="replace").strip().splitlines()
+            return _broken(tests, f"the grading job did not start (exit {result.exec.exit_code}) {stderr[-1:]}")
+        return judge(tests, records, out_of_time=result.exec.timed_out)
+
+    def _open_runner(self) -> Runner:
+        with self._lock:
+            self.jobs += 1
+            if self._runner is None:
+                if self._open is None:
+                    from sandbox.runner import open_runner  # only now: importing benchmarks must stay cheap
+
+                    self._open = open_runner
+                self._runner = self._open(limits=self._limits, workers=self._workers)
+            return self._runner
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one example gave: kind ``gave`` (its output), ``raised`` (the exception's line), ``timeout``."""
+
+    kind: str
+    text: str
+
+
+Records = Mapping[tuple[int, int], Sequence[Record]]
+
+
+def judge(tests: Sequence[Test], records: Records, *, out_of_time: bool) -> Grade:
+    """Compare the records, by (test, example), with what the tests want.
+
+    ``out_of_time``: the whole job was ended by its time limit; then what has no record is a time-out too.
+    """
+    out_of_time |= sum(rows[0].kind == "timeout" for rows in records.values()) >= MAX_TIMEOUTS
+    verdicts, details = {}, {}
+    for number, test in enumerate(tests):
+        verdicts[test.id] = "passed"
+        for position, example in enumerate(parse(test)):
+            rows = records.get((number, position), ())
+            # Two records of one example: the graded code wrote one of them.
+            row = rows[0] if len(rows) == 1 else Record("timeout" if not rows and out_of_time else "error", "")
+            if not _as_wanted(example, row):
+                verdicts[test.id] = row.kind if row.kind in ("timeout", "error") else "failed"
+                details[test.id] = _detail(example, row)
+                break
+    passed = sum(verdict == "passed" for verdict in verdicts.values())
+    return Grade(passed == len(tests), passed / len(tests), verdicts, details)
+
+
+def _as_wanted(example: doctest.Example, row: Record) -> bool:
+    flags = _STRICT
+    for flag, on in example.options.items():
+        flags = flags | flag if on else flags & ~flag
+    if row.kind == "gave":
+        return example.exc_msg is None and _CHECKER.check_output(example.want, row.text, flags)
+    if row.kind != "raised" or example.exc_msg is None:
+        return False
+    want, got = example.exc_msg, row.text + "\n"
+    if flags & doctest.IGNORE_EXCEPTION_DETAIL:
+        want, got = (text.partition(":")[0].strip().rpartition(".")[2] + "\n" for text in (want, got))
+    return _CHECKER.check_output(want, got, flags)
+
+
+def _detail(example: doctest.Example, row: Record) -> str:
+    call = _short(example.source, 70)
+    want = _short(example.want if example.exc_msg is None else example.exc_msg, 36)
+    got = {
+        "gave": f"gave {_short(row.text, 36)}",
+        "raised": f"raised {_short(row.text, 36)}",
+        "timeout": "ran out of time",
+        "error": "ended the process",
+    }[row.kind]
+    return f"{call} {got}, want {want}"
+
+
+def _short(text: str, room: int) -> str:
+    line = "\\n".join(text.strip().split("\n")) or "nothing"
+    line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+    return line if len(line) <= room else f"{line[: room - 13]}...{line[-10:]}"
+
+
+def _read(result: JobResult) -> tuple[bool, dict[tuple[int, int], list[Record]]]:
+    """The records of a job; what is not one (a record cut by a kill, bytes of the graded code) is left out."""
+    started, records = False, dict[tuple[int, int], list[Record]]()
+    for value in _values(result.output):
+        match value:
+            case ["start"]:
+                started = True
+            case [int(test), int(example), ("gave" | "raised" | "timeout") as kind, str(text)]:
+                records.setdefault((test, example), []).append(Record(kind, text))
+    return started, records
+
+
+def _values(output: bytes) -> Iterator[Any]:
+    for line in output.split(b"\n"):
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+
+
+def _broken(tests: Sequence[Test], cause: str) -> Grade:
+    return Grade(False, 0.0, {test.id: "error" for test in tests}, infra_error=" ".join(cause.split()))
+
+
+def _copy(grade: Grade) -> Grade:
+    return replace(grade, tests=dict(grade.tests), details=dict(grade.details))
+
+
+def _digest(tests: Sequence[Test], modules: Workspace) -> bytes:
+    digest = hashlib.blake2b(digest_size=20)
+    parts = [part for test in tests for part in (test.id.encode(), test.body.encode())]
+    for path, content in modules.items():
+        parts += [path.encode(errors="surrogateescape"), content]
+    for part in (len(tests).to_bytes(4, "big"), *parts):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.digest()
