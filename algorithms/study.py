@@ -89,7 +89,7 @@ def _complete(folder: Path, steps: int) -> bool:
 def table(results: Sequence[Result]) -> str:
     """Markdown: held-out success before and after, and the mean of the training curve, mean and range over seeds."""
     lines = [
-        "| algorithm | seeds | sampled before | sampled after | greedy before | greedy after | mean of the training curve |",
+        "| algorithm | seeds | sampled before | sampled after | greedy before | greedy after | training curve |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in dict.fromkeys(result.algorithm for result in results):
@@ -100,7 +100,8 @@ def table(results: Sequence[Result]) -> str:
             for when in ("before", "after")
         ]
         lines.append(f"| {name} | {len(runs)} | " + " | ".join(cells) + f" | {_cell([r.area for r in runs])} |")
-    return "\n".join(lines) + "\n\nMean over seeds, lowest to highest seed in brackets.\n"
+    note = "Mean over seeds, lowest to highest seed in brackets; the training curve is its mean over the steps."
+    return "\n".join([*lines, "", note, ""])
 
 
 def _cell(values: Sequence[float]) -> str:
