@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,10 @@ class Span(NamedTuple):
     end: int
 
 
+#: The empty range, for what no bytes of the reply say.
+NOWHERE = Span(0, 0)
+
+
 @dataclass(frozen=True)
 class Origin:
     """Says which bytes of a reply wrote a range of a file.
@@ -22,17 +27,35 @@ class Origin:
         source: the bytes of the reply that wrote it. As long as ``new`` when ``exact``.
         place: the bytes of the reply that named the place (path, search text, line numbers).
         exact: byte k of ``new`` is byte k of ``source``; false where a line end was translated.
+        header: the bytes that named the file, where they stand apart from ``place``; else empty.
     """
 
     new: Span
     source: Span
     place: Span
     exact: bool = True
+    header: Span = NOWHERE
+
+
+def _surrogate(error: UnicodeError) -> tuple[bytes, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    codes = map(ord, error.object[error.start : error.end])
+    escaped = (
+        bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else chr(code).encode("utf-8", "surrogatepass")
+        for code in codes
+    )
+    return b"".join(escaped), error.end
+
+
+codecs.register_error("codegym.reply", _surrogate)
 
 
 def reply_bytes(reply: str) -> bytes:
-    """A reply as bytes. Replies that are no valid UTF-8 travel as ``str`` with surrogateescape."""
-    return reply.encode("utf-8", "surrogateescape")
+    """A reply as bytes. Replies that are no valid UTF-8 travel as ``str`` with surrogateescape.
+
+    Never raises: any other lone surrogate, which no decoder gives, becomes the three bytes of its code point.
+    """
+    return reply.encode("utf-8", "codegym.reply")
 
 
 def reply_text(reply: bytes) -> str:

@@ -1,1 +1,3 @@
-"""Action formats: how a reply says what to do. See :mod:`codegym.actions.base`."""
+"""Action formats: how a reply says what to do. See :mod:`codegym.actions.base`; importing this registers ours."""
+
+from codegym.actions import xml as xml

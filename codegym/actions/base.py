@@ -18,9 +18,7 @@ import abc
 from dataclasses import dataclass, field
 from typing import Literal
 
-from codegym.spans import Span
-
-NOWHERE = Span(0, 0)
+from codegym.spans import NOWHERE, Span
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,15 @@ class Write:
 
 @dataclass(frozen=True)
 class Replace:
-    """Replace the one place in ``path`` that reads ``search`` by ``text``. ``search.span`` is the place."""
+    """Replace the one place in ``path`` that reads ``search`` by ``text``.
+
+    ``search.span`` says where; ``place`` are the bytes that named the file.
+    """
 
     path: str
     search: Text
     text: Text
+    place: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True)
