@@ -142,7 +142,7 @@ def _compose(rng: random.Random, n: int) -> list[Function]:
 def _constants(rng: random.Random, g: str) -> dict[str, Any]:
     a, b = _choose(rng, range(2, 10), 2)
     q, r = _choose(rng, "abcd", 2)
-    k = 2 + _below(rng, 3)
+    k = 2 + _below(rng, 2)
     return {"a": a, "b": b, "c": a + b, "k": k, "a1": a + 1, "b1": b + 1, "k1": k + 1, "q": q, "r": r, "g": g}
 
 
@@ -176,14 +176,16 @@ def _finish(name: str, rng: random.Random, functions: list[Function], n_bugs: in
     return Task(name, "repair", PROMPT, "python", {"m.py": broken.encode()}, tuple(visible), tuple(hidden), meta=meta)
 
 
-def _describe(function: Function, bug: Bug) -> dict[str, str]:
-    right = function.line(function.rule.body[bug.line]).lstrip()
+def _describe(function: Function, bug: Bug) -> dict[str, Any]:
+    """A bug for ``Task.meta``: its line right and wrong, and the other wrong ways its rule knows to write that line."""
+    others = [function.line(other.text) for other in function.rule.bugs if other.line == bug.line and other != bug]
     return {
         "function": function.name,
         "rule": function.rule.kind,
         "kind": bug.kind,
-        "fixed": right,
+        "fixed": function.line(function.rule.body[bug.line]).lstrip(),
         "broken": function.line(bug.text),
+        "others": tuple(others),
     }
 
 
@@ -257,7 +259,7 @@ def _argument(rng: random.Random, name: str, constants: Mapping[str, Any]) -> An
             return constants["c" if rng.random() < 0.35 else "a"] + _below(rng, 3) - 1
         return _below(rng, 19) - 4
     if name == "v":
-        return [_argument(rng, "x", constants) for _ in range(4 + _below(rng, 3))]
+        return [_argument(rng, "x", constants) for _ in range(4 + _below(rng, 2))]
     letters = constants["q"] + constants["r"] + "abcd"
     return "".join(letters[_below(rng, 6)] for _ in range(2 + _below(rng, 5)))
 

@@ -5,8 +5,8 @@ A rule is text with constants in braces, so that one rule gives many functions::
     one("plus", "x", "x plus {a}", "x + {a}", operator="x - {a}", constant="x + {a1}")
 
 gives ``def f0(x): # x plus 3; return x + 3`` and two bugs. Parameters say their type by name: ``x, y`` are
-integers, ``v`` is a list of integers, ``s, t`` are strings. Constants: ``a != b`` in 2..9, ``c = a + b``, ``k`` in
-2..4, ``a1 = a + 1`` and so on, ``q != r`` one-letter strings, ``g`` the name of another function of the file.
+integers, ``v`` is a list of integers, ``s, t`` are strings. Constants: ``a != b`` in 2..9, ``c = a + b``, ``k`` is
+2 or 3, ``a1 = a + 1`` and so on, ``q != r`` one-letter strings, ``g`` the name of another function of the file.
 """
 
 # ruff: noqa: E501  (a table reads best with one rule a line)

@@ -1,0 +1,211 @@
+"""The supervised warm start of the built-in model: ``python -m algorithms.sft.train --out FOLDER``.
+
+A small decoder learns from nothing to imitate demonstrations (:mod:`algorithms.sft.demonstrations`), made as they
+are needed and never shown twice. Files grow from one function to the full number (the curriculum); without that
+the model does not learn to copy the line it must search for. The folder it writes is a usual ``transformers``
+folder (``model.path=FOLDER`` trains it further) with ``sft.json``: the settings that give it again, and the losses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from algorithms.sft.demonstrations import Habits, demonstrate
+from algorithms.sft.tokenizer import train_tokenizer
+from benchmarks.repair.tiny import make_task
+
+
+PART = 16  # conversations per forward pass; changes speed only
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything the result depends on. The defaults give the shipped model."""
+
+    steps: int = 1400
+    batch: int = 64  # conversations per step, about 13,000 tokens with four functions
+    lr: float = 3e-3  # the highest that is stable at this size
+    seed: int = 0
+    functions: int = 4
+    hidden: int = 128
+    layers: int = 4
+    heads: int = 4
+    prompt_weight: float = 0.1  # of the loss on what the model reads: it learns the words of the rules sooner
+
+
+def new_model(settings: Settings, vocabulary: int, end: int, pad: int) -> LlamaForCausalLM:
+    """A Llama decoder with random weights, about a million parameters."""
+    torch.manual_seed(settings.seed)
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=settings.hidden,
+        intermediate_size=3 * settings.hidden,
+        num_hidden_layers=settings.layers,
+        num_attention_heads=settings.heads,
+        num_key_value_heads=settings.heads,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=end,
+        pad_token_id=pad,
+    )
+    model = LlamaForCausalLM(config)
+    model.set_attn_implementation("eager")  # 1.3x faster than the fused kernel at these lengths on a CPU
+    return model
+
+
+def encode(
+    tokenizer: PreTrainedTokenizerFast, messages: list[dict[str, str]], prompt_weight: float
+) -> tuple[list[int], list[float]]:
+    """A conversation's ids, and the weight of each in the loss: 1 for what the agent writes and its end token."""
+    user, agent, end = tokenizer.convert_tokens_to_ids(["<|user|>", "<|agent|>", "<|end|>"])
+    ids: list[int] = []
+    weights: list[float] = []
+    for message in messages:
+        text = tokenizer(message["content"], add_special_tokens=False)["input_ids"]
+        own = message["role"] == "assistant"
+        ids += [agent, *text, end] if own else [user, *text]
+        weights += [0.0] + [1.0] * (len(text) + 1) if own else [0.0] + [prompt_weight] * len(text)
+    return ids, weights
+
+
+def shapes(step: int, settings: Settings, index: int) -> tuple[int, int]:
+    """Functions and bugs of demonstration ``index``: one function at first, then two, then all sizes, then the full."""
+    done = step / settings.steps
+    full = settings.functions
+    if done < 0.08:
+        functions = 1
+    elif done < 0.2:
+        functions = min(2, full)
+    elif done < 0.4:
+        functions = 1 + index % full
+    else:
+        functions = full if index % 4 else 1 + (index // 4) % full
+    return functions, 1 + (index // 3) % functions
+
+
+def batch(
+    step: int, settings: Settings, tokenizer: PreTrainedTokenizerFast
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The conversations of a step in parts of like length: ids [B, T], padded on the right, loss weights [B, T]."""
+    rows = []
+    for row in range(settings.batch):
+        index = step * settings.batch + row
+        functions, n_bugs = shapes(step, settings, index)
+        task = make_task("train", index, n_bugs=n_bugs, functions=functions)
+        rows.append(encode(tokenizer, demonstrate(task, settings.seed, Habits()), settings.prompt_weight))
+    rows.sort(key=lambda row: len(row[0]))
+    parts = []
+    for start in range(0, len(rows), PART):
+        part = rows[start : start + PART]
+        longest = -(-len(part[-1][0]) // 16) * 16  # few distinct lengths: oneDNN prepares a kernel for each
+        ids = torch.full((len(part), longest), int(tokenizer.pad_token_id))
+        weights = torch.zeros(len(part), longest)
+        for row, (row_ids, row_weights) in enumerate(part):
+            ids[row, : len(row_ids)] = torch.tensor(row_ids)
+            weights[row, : len(row_weights)] = torch.tensor(row_weights)
+        parts.append((ids, weights))
+    return parts
+
+
+def loss_of(model: LlamaForCausalLM, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Weighted sum of the cross-entropy of each token given those before it."""
+    # Padding stands on the right, where a causal model cannot see it, so no mask is needed. bf16 halves the time.
+    with torch.autocast(ids.device.type, torch.bfloat16):
+        logits = model(input_ids=ids, use_cache=False).logits[:, :-1]
+    losses = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
+    return (losses * weights[:, 1:].flatten()).sum()
+
+
+def rate(step: int, settings: Settings) -> float:
+    """The learning rate: 5 % of the steps linear warm-up, then a cosine down to a fiftieth."""
+    warm = max(1, settings.steps // 20)
+    if step < warm:
+        return settings.lr * (step + 1) / warm
+    done = (step - warm) / max(1, settings.steps - warm)
+    return settings.lr * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+def train(
+    settings: Settings, report: Callable[[int, float], None]
+) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast, list[float]]:
+    """Run the warm start; ``report(step, loss)`` after each step. Returns the model, its tokenizer and the losses."""
+    tokenizer = train_tokenizer()
+    model = new_model(settings, len(tokenizer), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.01)
+    losses = []
+    for step in range(settings.steps):
+        parts = batch(step, settings, tokenizer)
+        total = sum(float(weights[:, 1:].sum()) for _, weights in parts)
+        optimizer.zero_grad()
+        losses.append(0.0)
+        for ids, weights in parts:
+            loss = loss_of(model, ids, weights) / total
+            loss.backward()
+            losses[-1] += float(loss.detach())
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step, settings)
+        optimizer.step()
+        report(step, losses[-1])
+    return model, tokenizer, losses
+
+
+def save(
+    folder: Path, settings: Settings, model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, record: dict
+) -> None:
+    """Write the model (weights in bfloat16, half the size; load them as float32), the tokenizer and ``sft.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model.to(torch.bfloat16).save_pretrained(folder)
+    tokenizer.save_pretrained(folder, save_jinja_files=False)
+    about = {"settings": dataclasses.asdict(settings), "habits": dataclasses.asdict(Habits()), **record}
+    (folder / "sft.json").write_text(json.dumps(about, indent=1) + "\n")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m algorithms.sft.train",
+        description="Warm-start the built-in model on demonstrations of tiny repair tasks.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder to write, in transformers' format")
+    parser.add_argument("--threads", type=int, default=1, help="of torch; the result depends on it in the last bits")
+    for field in dataclasses.fields(Settings):
+        name, kind = "--" + field.name.replace("_", "-"), type(field.default)
+        parser.add_argument(name, type=kind, default=field.default, help=" ")
+    args = vars(parser.parse_args(argv))
+    out, threads = args.pop("out"), args.pop("threads")
+    settings = Settings(**args)
+    torch.set_num_threads(threads)
+    started = time.monotonic()
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, disable=not sys.stderr.isatty()) as progress:
+        bar = progress.add_task("starting", total=settings.steps)
+
+        def report(step: int, loss: float) -> None:
+            progress.update(bar, advance=1, description=f"step {step + 1}/{settings.steps} loss {loss:.3f}")
+
+        model, tokenizer, losses = train(settings, report)
+    seconds = round(time.monotonic() - started)
+    tail = losses[-50:]
+    record = {"threads": threads, "seconds": seconds, "loss": round(sum(tail) / len(tail), 4)}
+    save(out, settings, model, tokenizer, record)
+    print(f"{out}: loss {record['loss']}, {seconds} s; train it further with model.path={out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
