@@ -181,7 +181,8 @@ def _as_wanted(example: doctest.Example, row: Record) -> bool:
     for flag, on in example.options.items():
         flags = flags | flag if on else flags & ~flag
     if row.kind == "gave":
-        return example.exc_msg is None and _CHECKER.check_output(example.want, row.text, flags)
+        got = row.text if row.text.endswith("\n") or not row.text else row.text + "\n"  # a want ends with its line
+        return example.exc_msg is None and _CHECKER.check_output(example.want, got, flags)
     if row.kind != "raised" or example.exc_msg is None:
         return False
     want, got = example.exc_msg, row.text + "\n"
@@ -194,16 +195,16 @@ def _detail(example: doctest.Example, row: Record) -> str:
     call = _short(example.source, 70)
     want = _short(example.want if example.exc_msg is None else example.exc_msg, 36)
     got = {
-        "gave": f"gave {_short(row.text, 36)}",
+        "gave": f"gave {_short(row.text, 36) or 'nothing'}",
         "raised": f"raised {_short(row.text, 36)}",
         "timeout": "ran out of time",
         "error": "ended the process",
     }[row.kind]
-    return f"{call} {got}, want {want}"
+    return f"{call} {got}, want {want}" if want else f"{call} {got}"
 
 
 def _short(text: str, room: int) -> str:
-    line = "\\n".join(text.strip().split("\n")) or "nothing"
+    line = "\\n".join(text.strip().split("\n"))
     line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
     return line if len(line) <= room else f"{line[: room - 13]}...{line[-10:]}"
 

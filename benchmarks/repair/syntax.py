@@ -22,7 +22,7 @@ _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.Li
 class Source:
     """One parsed file. ``nodes``: every node with a place in the file, in the order of the text, outer nodes first.
 
-    Annotations, docstrings and the insides of f-strings are left out: they do nothing, or have no exact place.
+    Annotations, decorators, docstrings and the insides of f-strings are left out: they do nothing, or have no exact place.
     Raises SyntaxError if the file does not parse.
     """
 
@@ -45,7 +45,7 @@ class Source:
             if name in ("annotation", "returns", "decorator_list"):
                 continue
             for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and not _is_bare_string(child):
+                if isinstance(child, ast.AST) and not _is_bare_constant(child):
                     self.parent[child] = node
                     self._collect(child)
 
@@ -165,5 +165,5 @@ def is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
-def _is_bare_string(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+def _is_bare_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
