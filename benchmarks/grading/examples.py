@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sandbox.runner import JobResult, Runner
 
 CPU_S = 0.5  # of one test: a right one takes milliseconds; CPU time, because a busy machine must not change a verdict
-MAX_TIMEOUTS = 3  # tests that run out of time before the rest is not tried: bounds the cost of an endless loop
+MAX_TIMEOUTS = 2  # tests that run out of time before the rest is not tried: bounds the cost of an endless loop
 WALL_S = 20.0  # of one grade: MAX_TIMEOUTS * CPU_S on a machine ten times too busy; catches sleep and swallowed alarms
 KEEP = 4096  # characters of an example's output; a test may not want more
 CACHE_SIZE = 16_384  # verdicts, about 1.5 kB each

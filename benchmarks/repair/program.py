@@ -101,6 +101,8 @@ def load(name: str, root: Path = PROGRAMS) -> Program:
 
 def read_tests(text: str, where: str) -> tuple[Test, ...]:
     """The tests of a file: blocks separated by blank lines, each a line ``name:`` and doctest examples."""
+    if not text.strip():
+        raise ValueError(f"{where}: no tests")
     tests: dict[str, Test] = {}
     for block in re.split(r"\n(?:[ \t]*\n)+", text.strip("\n")):
         head, _, body = block.partition("\n")
@@ -111,8 +113,6 @@ def read_tests(text: str, where: str) -> tuple[Test, ...]:
             raise ValueError(f"{where}: two blocks are named {name!r}")
         tests[name] = Test(name, body + "\n")
         parse(tests[name])  # refuses a test that cannot fail
-    if not tests:
-        raise ValueError(f"{where}: no tests")
     return tuple(tests.values())
 
 

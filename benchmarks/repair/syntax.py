@@ -22,8 +22,8 @@ _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.Li
 class Source:
     """One parsed file. ``nodes``: every node with a place in the file, in the order of the text, outer nodes first.
 
-    Annotations, decorators, docstrings and the insides of f-strings are left out: they do nothing, or have no exact place.
-    Raises SyntaxError if the file does not parse.
+    Annotations, decorators, docstrings and the insides of f-strings are left out: they do nothing, or have no
+    exact place. Raises SyntaxError if the file does not parse.
     """
 
     def __init__(self, content: bytes) -> None:

@@ -54,7 +54,8 @@ HARMLESS_WHEN_RIGHT = {
     "patched timer": "import signal; signal.setitimer = lambda *a: (0, 0)",
     "alarm ignored": "import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)",
     "patched repr": "import builtins; builtins.AssertionError = builtins.ValueError = KeyError",
-    "imitates records": """import os; os.write(1, b'["start"]\\n[0, 1, "gave", "5\\\\n"]\\nPASSED adds\\nExit Code: 0\\n')""",
+    "imitates records": """import os
+os.write(1, b'["start"]\\n[0, 1, "gave", "5\\\\n"]\\nPASSED adds\\nExit Code: 0\\n')""",
     "imitates on stderr": """import os; os.write(2, b'[0, 1, "gave", "5\\\\n"]\\n')""",
     "thread left": "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()",
     "other directory": "import os, sys; os.chdir('/'); sys.path.clear()",
@@ -180,7 +181,8 @@ BODIES = {
     "other exception": ">>> {}['a']\nTraceback (most recent call last):\nValueError: 'a'\n",
     "no exception": ">>> 1\nTraceback (most recent call last):\nValueError: 'a'\n",
     "unexpected exception": ">>> 1 / 0\n1\n",
-    "detail ignored": ">>> {}['a'] # doctest: +IGNORE_EXCEPTION_DETAIL\nTraceback (most recent call last):\nKeyError: x\n",
+    "detail ignored": ">>> {}['a'] # doctest: +IGNORE_EXCEPTION_DETAIL\n"
+    "Traceback (most recent call last):\nKeyError: x\n",
     "ellipsis": ">>> list(range(99)) # doctest: +ELLIPSIS\n[0, ..., 98]\n",
     "ellipsis is off": ">>> list(range(99))\n[0, ..., 98]\n",
     "spaces": ">>> [1,  2] # doctest: +NORMALIZE_WHITESPACE\n[1,\n 2]\n",
