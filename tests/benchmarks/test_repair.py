@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -186,3 +188,13 @@ def test_importing_is_cheap() -> None:
     code = "import sys, benchmarks; print(sorted(m for m in sys.modules if m.startswith(('benchmarks.', 'sandbox.'))))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "['benchmarks.base', 'benchmarks.repair', 'sandbox.base']"
+
+
+def test_the_page_about_it_is_right(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "repair.md").read_text("utf-8")
+    code, example = (re.search(rf"^```{kind}\n(.*?)^```$", page, re.S | re.M) for kind in ("python", "(?=empty)"))
+    assert code is not None
+    assert example is not None
+    exec(code[1], {})
+    assert capsys.readouterr().out.splitlines()[2:] == ["False", "True"]
+    assert [test.id for test in program.read_tests(example[1], "the page")] == ["empty", "pop_of_empty"]
