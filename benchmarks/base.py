@@ -13,6 +13,7 @@ A benchmark is one class with four methods; ``register`` gives it a name::
 from __future__ import annotations
 
 import abc
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,6 +117,15 @@ def register(name: str) -> Callable[[Callable[..., Benchmark]], Callable[..., Be
 
 def load(name: str, **options: Any) -> Benchmark:
     """Make the benchmark of this name with its options, e.g. ``load("repair", level="tiny", n_bugs=2)``."""
+    return _factory(name)(**options)
+
+
+def option_names(name: str) -> tuple[str, ...]:
+    """The options that :func:`load` takes for the benchmark of this name."""
+    return tuple(inspect.signature(_factory(name)).parameters)
+
+
+def _factory(name: str) -> Callable[..., Benchmark]:
     if name not in _REGISTRY:
         raise KeyError(f"no benchmark named {name!r}; there are: {', '.join(sorted(_REGISTRY))}")
-    return _REGISTRY[name](**options)
+    return _REGISTRY[name]

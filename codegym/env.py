@@ -1,0 +1,317 @@
+"""The environment: an agent edits code, runs commands, reads feedback, and is graded by hidden tests at the end.
+
+::
+
+    env = gymnasium.make("codegym/Repair-v0", level="tiny", n_bugs=1)
+    observation, info = env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step('<edit path="m.py">...</edit>')
+    info["diff"], info["resolved"], info["stop_reason"]
+
+docs/environment.md describes observations, rewards, ends and every key of ``info``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import inspect
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+from gymnasium.error import ResetNeeded
+
+import benchmarks
+import codegym.vector  # noqa: F401 - makes the spaces right in vector environments
+from benchmarks.base import Benchmark, Grade, Task, option_names
+from codegym import feedback as texts
+from codegym.actions import base as actions
+from codegym.diff.model import Diff
+from codegym.info import Info, Timing
+from codegym.spaces import ReplySpace, TextSpace
+from codegym.workspace import EpisodeFiles, Refused
+from sandbox.base import SandboxError
+
+FEEDBACK = ("blind", "exec", "tests")
+
+
+class _Acted(NamedTuple):
+    """What came of a reply: its error, the lines of feedback, where written bytes came from, the machine's trouble."""
+
+    read: actions.Action
+    error: str | None
+    lines: list[str]
+    origins: Mapping[str, Any] | None
+    trouble: str | None
+
+
+class CodeEnv(gymnasium.Env[str, str]):
+    """One task per episode, one reply per step.
+
+    Args:
+        benchmark: a name for :func:`benchmarks.load`, or a Benchmark (which the caller closes).
+        split: the benchmark's split that tasks are drawn from.
+        action_format: how replies say what to do, a name in :mod:`codegym.actions`.
+        feedback: what the agent reads after a reply. ``blind``: whether it was applied; ``exec``: also the output
+            of commands; ``tests``: also the visible tests' verdict after each change.
+        max_turns: replies before the episode is truncated.
+        max_seconds: wall time of an episode before it is truncated (looked at after each reply); None is no limit.
+        step_reward: times the share of visible tests that pass, added to the reward of every turn.
+        invalid_penalty: taken from the reward of a turn whose action is invalid or refused.
+        instructions: whether the first observation teaches the action format.
+        render_mode: ``ansi`` (``render`` returns the last turn as text), ``human`` (written to stdout) or None.
+        benchmark_options: passed to :func:`benchmarks.load`; an option it does not have is a ValueError.
+    """
+
+    metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}
+
+    def __init__(
+        self,
+        *,
+        benchmark: str | Benchmark,
+        split: str = "train",
+        action_format: str = "xml",
+        feedback: str = "tests",
+        max_turns: int = 8,
+        max_seconds: float | None = None,
+        step_reward: float = 0.0,
+        invalid_penalty: float = 0.01,
+        instructions: bool = True,
+        render_mode: str | None = None,
+        **benchmark_options: Any,
+    ) -> None:
+        if feedback not in FEEDBACK:
+            raise ValueError(f"feedback={feedback!r} is unknown; there are: {', '.join(FEEDBACK)}")
+        if max_turns < 1:
+            raise ValueError(f"max_turns={max_turns}: needs at least 1")
+        if max_seconds is not None and not max_seconds > 0:
+            raise ValueError(f"max_seconds={max_seconds}: needs more than 0, or None for no limit")
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode={render_mode!r} is unknown; there are: ansi, human, None")
+        _check_options(benchmark, benchmark_options)
+        self._format = actions.get(action_format)
+        self._owned = isinstance(benchmark, str)
+        self.benchmark = benchmarks.load(benchmark, **benchmark_options) if isinstance(benchmark, str) else benchmark
+        self.split, self.feedback, self.render_mode = split, feedback, render_mode
+        self.max_turns, self.max_seconds = max_turns, max_seconds
+        self.step_reward, self.invalid_penalty, self.instructions = step_reward, invalid_penalty, instructions
+        self.action_space = ReplySpace(action_format)
+        self.observation_space = TextSpace()
+        self.task: Task | None = None  # the current episode's, hidden tests and solution included
+        self._files: EpisodeFiles | None = None
+        self._stop: str | None = None
+        self._frame = ""
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The current files of the workspace: path -> bytes. Empty before the first reset."""
+        return {} if self._files is None else dict(self._files.now)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode: the task of ``options={"task_id": ...}`` or ``{"index": ...}``, else a seeded draw.
+
+        Raises KeyError or IndexError for a task that does not exist, ValueError for another option.
+        """
+        super().reset(seed=seed)
+        self.task = self._choose(options or {})
+        if self._files is not None:
+            self._files.close()
+        self._files = EpisodeFiles(self.task)
+        self._turn, self._stop, self._patch = 0, None, ""
+        self._checks: dict[str, Grade] = {}  # verdicts of the visible tests, by state
+        self._seconds = dict.fromkeys(("diff", "tests", "sandbox"), 0.0)
+        self._began = time.monotonic()
+        observation = texts.first_observation(self.task, self._format.prompt if self.instructions else "")
+        state = self._files.state
+        info = self._info(Diff(), state, state, "reset", None, {"verdict": 0.0, "step": 0.0, "invalid": 0.0}, None)
+        self._show(f"{self.task.id}\n{observation}")
+        return observation, info
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Do what a reply says. Any ``str`` is fine; what is no action is explained and costs ``invalid_penalty``.
+
+        Raises TypeError if the reply is no ``str``, ResetNeeded when the episode has ended.
+        """
+        if not isinstance(action, str):
+            raise TypeError(f"an action is the agent's reply as str, not {type(action).__name__}")
+        if self.task is None or self._files is None:
+            raise ResetNeeded("no episode is running: call reset() first")
+        if self._stop is not None:
+            raise ResetNeeded(f"the episode has ended ({self._stop}): call reset() before the next step")
+        self._turn += 1
+        self._seconds = dict.fromkeys(self._seconds, 0.0)
+        files, task = self._files, self.task
+        before, state_before = files.now, files.state
+        read, error, lines, origins, trouble = self._act(action)
+        state = files.state
+        terms = {"verdict": 0.0, "step": 0.0, "invalid": 0.0 if error is None else -self.invalid_penalty}
+        diff = self._diff(before, origins) if state != state_before else Diff()
+        tell = self.feedback == "tests" and error is None and (read.kind == "edit" or state != state_before)
+        check = final = stop = None
+        if trouble is None and (tell or self.step_reward):
+            check, trouble = self._test("check", state)
+        if check is not None:
+            terms["step"] = self.step_reward * texts.passed(task, check) / max(1, len(task.visible))
+            lines += texts.tests_lines(task, check) if tell else []
+        if trouble is None:
+            stop = self._end(read.kind, check)
+        if stop is not None:
+            final, trouble = self._test("grade", state)
+        if final is not None:
+            terms["verdict"] = float(final.resolved)
+        if trouble is not None:
+            stop, terms = "infra_error", dict.fromkeys(terms, 0.0)
+            lines.append(f"infra error: {trouble}")
+        if stop is not None:
+            files.close()
+        self._stop = stop
+        observation, reward = "\n".join(lines), sum(terms.values())
+        info = self._info(diff, state, state_before, read.kind, error, terms, trouble, final)
+        self._show(
+            f"turn {self._turn} of {self.max_turns}\n{action}\n---\n{observation}\nreward {reward:.3f} {stop or ''}"
+        )
+        terminated = stop in ("submitted", "solved")
+        return observation, reward, terminated, stop is not None and not terminated, info
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """The last turn as text with ``render_mode="ansi"``; else None (``human`` writes it as it happens)."""
+        return self._frame if self.render_mode == "ansi" else None
+
+    def close(self) -> None:
+        """End the episode and free what it and the benchmark hold. May be called twice."""
+        if self._files is not None:
+            self._files.close()
+        if self._owned:
+            self.benchmark.close()
+
+    def _act(self, reply: str) -> _Acted:
+        """Do what the reply says to the files."""
+        assert self._files is not None
+        read = self._format.parse(reply)
+        error, origins, trouble = read.error, None, None
+        lines = ["submitted" if read.kind == "submit" else "applied"]
+        try:
+            if read.kind == "edit":
+                with self._timed("diff"):
+                    origins = self._files.edit(read.edits)
+            elif read.kind == "shell":
+                with self._timed("sandbox"):
+                    result = self._files.shell(read.command)
+                lines = lines if self.feedback == "blind" else texts.command_lines(result)
+        except Refused as refused:
+            error = str(refused)
+        except SandboxError as failure:
+            trouble = str(failure)
+        return _Acted(read, error, lines if error is None else [f"error: {error}"], origins, trouble)
+
+    def _choose(self, options: Mapping[str, Any]) -> Task:
+        unknown = sorted(set(options) - {"task_id", "index"})
+        if unknown or len(options) > 1:
+            raise ValueError(f'reset options {sorted(options)}: give either "task_id" or "index"')
+        if "task_id" in options:
+            return self.benchmark.task(options["task_id"])
+        tasks: Sequence[Task] = self.benchmark.tasks(self.split)
+        index = options["index"] if options else int(self.np_random.integers(len(tasks)))
+        if not 0 <= index < len(tasks):
+            raise IndexError(f"index={index}: split {self.split!r} has tasks 0 to {len(tasks) - 1}")
+        return tasks[index]
+
+    def _test(self, kind: str, state: str) -> tuple[Grade | None, str | None]:
+        """The verdict of the visible (``check``) or hidden (``grade``) tests, or None and what went wrong."""
+        assert self.task is not None
+        assert self._files is not None
+        if kind == "check" and state in self._checks:
+            return self._checks[state], None
+        run = self.benchmark.check if kind == "check" else self.benchmark.grade
+        try:
+            with self._timed("tests"):
+                grade = run(self.task, self._files.now)
+        except SandboxError as failure:
+            return None, str(failure)
+        if grade.infra_error is not None:
+            return None, grade.infra_error
+        if kind == "check":
+            self._checks[state] = grade
+        return grade, None
+
+    def _end(self, kind: str, check: Grade | None) -> str | None:
+        assert self.task is not None
+        if kind == "submit":
+            return "submitted"
+        if self.feedback == "tests" and check is not None and self.task.visible and check.resolved:
+            return "solved"
+        if self._turn >= self.max_turns:
+            return "max_turns"
+        late = self.max_seconds is not None and time.monotonic() - self._began >= self.max_seconds
+        return "max_seconds" if late else None
+
+    def _diff(self, before: Mapping[str, bytes], origins: Mapping[str, Any] | None) -> Diff:
+        from codegym.diff import diff_files, unified
+
+        assert self._files is not None
+        with self._timed("diff"):
+            base = self._files.base
+            self._patch = unified(diff_files(base, self._files.now), base)
+            return diff_files(before, self._files.now, origins)
+
+    def _info(
+        self,
+        diff: Diff,
+        state: str,
+        state_before: str,
+        kind: str,
+        error: str | None,
+        terms: dict[str, float],
+        trouble: str | None,
+        final: Grade | None = None,
+    ) -> dict[str, Any]:
+        assert self.task is not None
+        check = self._checks.get(state)
+        info: Info = {
+            "task_id": self.task.id,
+            "turn": self._turn,
+            "action": {"kind": kind, "valid": error is None, "error": error},
+            "diff": diff,
+            "patch": self._patch,
+            "state": state,
+            "state_before": state_before,
+            "tests": {
+                "visible_passed": -1 if check is None else texts.passed(self.task, check),
+                "visible_total": len(self.task.visible),
+                "hidden": {} if final is None else dict(final.tests),
+            },
+            "reward_terms": dict(terms),
+            "resolved": final is not None and final.resolved,
+            "score": 0.0 if final is None else final.score,
+            "stop_reason": self._stop,
+            "infra_error": trouble,
+            "timing": Timing(self._seconds),
+            "extra": {},
+        }
+        return dict(info)
+
+    @contextlib.contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[part] += time.perf_counter() - start
+
+    def _show(self, frame: str) -> None:
+        self._frame = frame
+        if self.render_mode == "human":
+            sys.stdout.write(frame + "\n\n")
+
+
+def _check_options(benchmark: str | Benchmark, options: Mapping[str, Any]) -> None:
+    own = [name for name, value in inspect.signature(CodeEnv).parameters.items() if value.kind is value.KEYWORD_ONLY]
+    known = [name for name in own if name != "benchmark"]
+    known += option_names(benchmark) if isinstance(benchmark, str) else ()
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"{name!r} is no option of this environment; {hint}there are: {', '.join(known)}")

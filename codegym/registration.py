@@ -1,0 +1,24 @@
+"""The environments' ids. Done by ``import codegym``, and cheap: a benchmark is imported when one is made.
+
+A package of its own benchmarks registers its environments in the same way, once its ``benchmarks.base.register``
+has run::
+
+    register_environment("mine/Puzzles-v0", benchmark="puzzles", max_turns=4)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+
+def register_environment(env_id: str, *, benchmark: str, **defaults: Any) -> None:
+    """Make ``gymnasium.make(env_id)`` give a CodeEnv of the named benchmark; ``defaults`` are its options."""
+    if env_id not in gymnasium.registry:  # importing twice must not warn
+        gymnasium.register(env_id, entry_point="codegym.env:CodeEnv", kwargs={"benchmark": benchmark, **defaults})
+
+
+def register_all() -> None:
+    """Register the environments of this package."""
+    register_environment("codegym/Repair-v0", benchmark="repair")

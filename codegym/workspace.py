@@ -1,0 +1,79 @@
+"""The files of one episode: edited in memory, and copied into a sandbox only when a command must run.
+
+::
+
+    with contextlib.closing(EpisodeFiles(task)) as files:
+        origins = files.edit(action.edits)      # all edits or none
+        result = files.shell("python3 m.py")    # opens the sandbox at the first command
+        files.now, files.state
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.base import Task, Workspace
+from codegym.actions.base import Edit
+from sandbox.base import ExecResult, Sandbox
+
+
+class Refused(ValueError):  # noqa: N818 - what happened to the edit, not a failure of the program
+    """An edit that was not applied; the message is for the agent."""
+
+
+class EpisodeFiles:
+    """``base`` are the task's files, ``now`` the current ones. Opened sandboxes are freed by :meth:`close`."""
+
+    def __init__(self, task: Task) -> None:
+        self.base: Workspace = dict(task.workspace)
+        self.now: Workspace = self.base
+        self._task = task
+        self._box: Sandbox | None = None
+        self._inside: Workspace = {}
+
+    @property
+    def state(self) -> str:
+        """A hash of the current files: equal exactly when all paths and bytes are."""
+        digest = hashlib.blake2b(digest_size=16)
+        for path, content in sorted(self.now.items()):
+            name = path.encode("utf-8", "surrogateescape")
+            digest.update(b"%d %d " % (len(name), len(content)) + name + content)
+        return digest.hexdigest()
+
+    def edit(self, edits: Sequence[Edit]) -> Mapping[str, Any]:
+        """Apply all edits or none. Returns the origins of what was written, by path. Raises :class:`Refused`."""
+        from codegym.edits import EditError, apply_edits
+
+        try:
+            applied = apply_edits(self.now, edits)
+        except EditError as error:
+            raise Refused(str(error)) from error
+        for path in sorted({*self.now, *applied.files}):
+            if self.now.get(path) != applied.files.get(path) and self._is_protected(path):
+                raise Refused(f"{path} is protected and cannot be changed; nothing was applied: edit other files only")
+        self.now = applied.files
+        return applied.origins
+
+    def shell(self, command: str) -> ExecResult:
+        """Run ``sh -c command`` on the current files, which then are what it left. Raises SandboxError."""
+        if self._box is None:
+            from sandbox import open_sandbox
+
+            self._box = open_sandbox(limits=self._task.limits)
+        # Edits write files and never remove them, so writing what differs makes the sandbox's files the current ones.
+        self._box.write({path: data for path, data in self.now.items() if self._inside.get(path) != data})
+        # Compiled modules are no change of the agent's and would only fill the diff.
+        result = self._box.run(["sh", "-c", command], env={"PYTHONDONTWRITEBYTECODE": "1"})
+        self.now = self._inside = self._box.export()
+        return result
+
+    def close(self) -> None:
+        """Free the sandbox. May be called twice."""
+        box, self._box = self._box, None
+        if box is not None:
+            box.close()
+
+    def _is_protected(self, path: str) -> bool:
+        return any(path == own or path.startswith(own.rstrip("/") + "/") for own in self._task.protected)
