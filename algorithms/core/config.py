@@ -99,6 +99,7 @@ class DistributedConfig:
     """FSDP2 ranks. ``ranks`` > 1 needs ``trainer.ray=true``."""
 
     ranks: int = option(1, "processes that share the update")
+    engines: int = option(1, "inference engines that share the sampling; more than 1 needs trainer.ray=true")
     backend: str = option("auto", "gloo on CPU, nccl on GPU")
     device: str = option("auto", "cpu, cuda, or auto: cuda where there is one")
 
@@ -112,6 +113,7 @@ class TrainerConfig:
     ray: bool = option(
         False, "true: Ray actors for environments, inference and ranks; false: the same classes in this process"
     )
+    threads: int = option(0, "torch's threads per process; 0: its own choice. A resumed run uses what it began with")
     run_dir: str = option("", "default: runs/<algorithm>-<env>-seed<seed>")
     save_every: int = option(10, "steps between checkpoints; 0 saves only at the end")
     keep: int = option(2, "checkpoints kept; the newest good one is never removed before the next is complete")

@@ -1,0 +1,143 @@
+"""From credited trajectories to padded tensors: rows, micro-batches, ranks.
+
+A row is one sequence of ids with the policy's own tokens marked. Turns whose prompt starts with all that went
+before share a row, so a conversation is read once; where a template rewrote history, a turn starts a row of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algorithms.core.trajectory import Credit, Trajectory
+
+#: Lengths are padded to a multiple of this: few distinct shapes, as kernels are prepared per shape on a CPU.
+ROUND = 16
+
+
+@dataclass
+class Row:
+    """One sequence. All arrays are [L]; ``mask`` is true on tokens the policy sampled, the others are 0 elsewhere."""
+
+    ids: np.ndarray
+    mask: np.ndarray
+    advantages: np.ndarray
+    engine_logprobs: np.ndarray
+    old_logprobs: np.ndarray | None = None
+    ref_logprobs: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass
+class Batch:
+    """Rows padded on the right, where a causal model cannot see it. ``ids`` [B, L]; the others [B, L-1], of the
+    token that each position predicts. ``old_logprobs`` None: those of the policy itself."""
+
+    ids: Tensor
+    mask: Tensor
+    advantages: Tensor
+    engine_logprobs: Tensor
+    old_logprobs: Tensor | None
+    ref_logprobs: Tensor | None
+
+
+def rows_of(trajectory: Trajectory, advantages: Sequence[np.ndarray]) -> list[Row]:
+    """The rows of one trajectory: ``advantages`` has an array [T] per turn, each kept with its own turn's tokens."""
+    rows: list[list[tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]] = []
+    seen = np.empty(0, dtype=np.int64)
+    for turn, advantage in zip(trajectory.turns, advantages, strict=True):
+        if len(advantage) != len(turn.response_ids):
+            raise ValueError(
+                f"task {trajectory.task_id!r}, trajectory {trajectory.member}: {len(advantage)} advantages for"
+                f" {len(turn.response_ids)} tokens; credit() must give one per sampled token"
+            )
+        if not rows or len(turn.prompt_ids) < len(seen) or not np.array_equal(turn.prompt_ids[: len(seen)], seen):
+            rows.append([])
+            seen = np.empty(0, dtype=np.int64)
+        rows[-1].append((turn.prompt_ids[len(seen) :], None, None))
+        rows[-1].append((turn.response_ids, advantage, turn.logprobs))
+        seen = np.concatenate([turn.prompt_ids, turn.response_ids])
+    return [_row(parts) for parts in rows]
+
+
+def _row(parts: Sequence[tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]) -> Row:
+    def joined(position: int) -> np.ndarray:
+        arrays = [np.zeros(len(part[0])) if part[position] is None else part[position] for part in parts]
+        return np.concatenate(arrays).astype(np.float32)
+
+    return Row(
+        ids=np.concatenate([ids for ids, _, _ in parts]).astype(np.int64),
+        mask=np.concatenate([np.full(len(ids), advantage is not None) for ids, advantage, _ in parts]),
+        advantages=joined(1),
+        engine_logprobs=joined(2),
+    )
+
+
+def rows_of_groups(groups: Sequence[tuple[Sequence[Trajectory], Credit]]) -> list[Row]:
+    """The rows of credited groups, in order, without those in which nothing was sampled."""
+    return [
+        row
+        for group, credit in groups
+        for trajectory, advantages in zip(group, credit.advantages, strict=True)
+        for row in rows_of(trajectory, advantages)
+        if row.mask.any()
+    ]
+
+
+def padded(length: int) -> int:
+    """The padded length of a row."""
+    return -(-length // ROUND) * ROUND
+
+
+def plan(lengths: Sequence[int], ranks: int, budget: int) -> list[list[list[int]]]:
+    """Which rows each rank reads in which micro-batch: [rank][micro-batch] -> row numbers.
+
+    Rows of like length share a micro-batch of at most ``budget`` padded tokens (a longer row is alone in its own).
+    Every rank gets the same number of micro-batches, empty ones at the end included: with sharded weights each
+    forward and backward is a conversation of all ranks.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    result: list[list[list[int]]] = []
+    for rank in range(ranks):
+        micro: list[list[int]] = []
+        for i in order[rank::ranks]:
+            if micro and padded(lengths[micro[-1][0]]) * (len(micro[-1]) + 1) <= budget:
+                micro[-1].append(i)
+            else:
+                micro.append([i])
+        result.append(micro)
+    most = max(len(micro) for micro in result)
+    return [micro + [[] for _ in range(most - len(micro))] for micro in result]
+
+
+def collate(rows: Sequence[Row]) -> Batch:
+    """Pad rows to a batch. No rows give one row of padding with mask 0, which costs a short pass and adds nothing."""
+    longest = padded(max((len(row) for row in rows), default=2))
+    shape = (max(len(rows), 1), longest)
+
+    def pad(values: Sequence[np.ndarray | None], dtype: type) -> np.ndarray:
+        result = np.zeros(shape, dtype=dtype)
+        for k, value in enumerate(values):
+            if value is not None:
+                result[k, : len(value)] = value
+        return result
+
+    def optional(values: Sequence[np.ndarray | None]) -> Tensor | None:
+        if not values or values[0] is None:
+            return None
+        return torch.from_numpy(pad(values, np.float32)[:, 1:])
+
+    return Batch(
+        ids=torch.from_numpy(pad([row.ids for row in rows], np.int64)),
+        mask=torch.from_numpy(pad([row.mask for row in rows], np.bool_)[:, 1:]),
+        advantages=torch.from_numpy(pad([row.advantages for row in rows], np.float32)[:, 1:]),
+        engine_logprobs=torch.from_numpy(pad([row.engine_logprobs for row in rows], np.float32)[:, 1:]),
+        old_logprobs=optional([row.old_logprobs for row in rows]),
+        ref_logprobs=optional([row.ref_logprobs for row in rows]),
+    )

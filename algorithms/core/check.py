@@ -1,0 +1,74 @@
+"""What can be known to be wrong with a configuration before anything is loaded: one line, with the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from algorithms.core import checkpoint, losses
+from algorithms.core.config import Config
+from algorithms.core.model import DTYPES, model_folder, pick_device
+
+ENGINES = ("native",)
+
+
+def validate(config: Config) -> None:
+    """Raise ValueError naming the setting and the remedy if a run cannot be made of this configuration."""
+    rollout, trainer, distributed = config.rollout, config.trainer, config.distributed
+    losses.validate(config.loss)
+    _require(rollout.n >= 2, f"rollout.n={rollout.n}: a group of one has no one to be compared with; use at least 2")
+    _require(
+        rollout.engine in ENGINES, f"rollout.engine={rollout.engine!r} is unknown; there are: {', '.join(ENGINES)}"
+    )
+    _require(config.model.dtype in DTYPES, f"model.dtype={config.model.dtype!r}: use one of {', '.join(DTYPES)}")
+    for key, value in (
+        ("rollout.tasks", rollout.tasks),
+        ("rollout.batch_size", rollout.batch_size),
+        ("rollout.max_response_tokens", rollout.max_response_tokens),
+        ("rollout.max_prompt_tokens", rollout.max_prompt_tokens),
+        ("env.workers", config.env.workers),
+        ("distributed.ranks", distributed.ranks),
+        ("distributed.engines", distributed.engines),
+        ("trainer.keep", trainer.keep),
+        ("trainer.eval_tasks", trainer.eval_tasks),
+    ):
+        _require(value >= 1, f"{key}={value} must be at least 1")
+    for key, value in (
+        ("trainer.steps", trainer.steps),
+        ("trainer.save_every", trainer.save_every),
+        ("trainer.eval_every", trainer.eval_every),
+        ("trainer.threads", trainer.threads),
+        ("rollout.max_refills", rollout.max_refills),
+        ("rollout.top_k", rollout.top_k),
+        ("optim.warmup_steps", config.optim.warmup_steps),
+    ):
+        _require(value >= 0, f"{key}={value} must not be negative")
+    _require(
+        rollout.temperature > 0,
+        f"rollout.temperature={rollout.temperature} must be > 0: greedy replies of a group are all the same",
+    )
+    _require(0 < rollout.top_p <= 1, f"rollout.top_p={rollout.top_p} must be in (0, 1]")
+    _require(config.optim.lr >= 0, f"optim.lr={config.optim.lr} must not be negative")
+    _require(config.optim.grad_clip > 0, f"optim.grad_clip={config.optim.grad_clip} must be > 0; inf never clips")
+    if rollout.top_p < 1 or rollout.top_k > 0:
+        # Sampling from a cut distribution, the ratio of the policy's probabilities is off by the mass that survived.
+        _require(
+            config.loss.epochs * config.loss.minibatches == 1 and config.loss.kl_coef == 0,
+            "rollout.top_p < 1 or rollout.top_k > 0 samples from another distribution than the policy's, and importance"
+            " ratios and KL would be wrong; set top_p=1 top_k=0, or loss.epochs=1 loss.minibatches=1 loss.kl_coef=0",
+        )
+    if not trainer.ray:
+        for key, value in (("ranks", distributed.ranks), ("engines", distributed.engines)):
+            _require(value == 1, f"distributed.{key}={value} needs trainer.ray=true")
+    _require(
+        distributed.backend in ("auto", "gloo", "nccl"),
+        f"distributed.backend={distributed.backend!r} is unknown; there are: auto, gloo, nccl",
+    )
+    _require(trainer.run_dir != "", "trainer.run_dir is empty; name a folder for the run")
+    pick_device(distributed.device)
+    model_folder(config.model.path)
+    checkpoint.find(Path(trainer.run_dir), trainer.resume)
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)

@@ -1,0 +1,196 @@
+"""One rank of the policy: model, optimiser, update. Sharded by FSDP2 where there are several ranks.
+
+Ranks must be called alike: each forward, backward and gather is a conversation between them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+)
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from transformers import PreTrainedModel
+
+from algorithms.core.batch import Batch, Row, collate
+from algorithms.core.config import Config
+from algorithms.core.logits import token_entropy, token_logprobs
+from algorithms.core.losses import Denominators, policy_loss
+from algorithms.core.model import load_model, pick_device
+
+FULL = StateDictOptions(full_state_dict=True, cpu_offload=True)
+
+
+class PolicyWorker:
+    """Rank ``rank`` of ``ranks``; call :meth:`join` first where there are several."""
+
+    def __init__(self, config: Config, rank: int = 0, ranks: int = 1) -> None:
+        self._config, self._rank, self._ranks = config, rank, ranks
+        self._device = pick_device(config.distributed.device)
+        if config.trainer.threads:
+            torch.set_num_threads(config.trainer.threads)
+        if self._device.type == "cpu":
+            torch.use_deterministic_algorithms(True)
+        if ranks == 1:
+            self._build()
+
+    def host(self) -> tuple[str, int]:
+        """On rank 0: open the store where ranks meet, on a free port; its address."""
+        import ray
+
+        address = ray.util.get_node_ip_address()
+        self._store = dist.TCPStore(address, 0, self._ranks, is_master=True, wait_for_workers=False)
+        return address, self._store.port
+
+    def join(self, address: str, port: int) -> None:
+        """Meet the other ranks and build the sharded model."""
+        backend = self._config.distributed.backend
+        if backend == "auto":
+            backend = "nccl" if self._device.type == "cuda" else "gloo"
+        store = self._store if self._rank == 0 else dist.TCPStore(address, port, self._ranks, is_master=False)
+        dist.init_process_group(backend, store=store, rank=self._rank, world_size=self._ranks)
+        self._build()
+
+    def _build(self) -> None:
+        config = self._config
+        self._model = self._shard(load_model(config.model, self._device, train=True))
+        self._reference: PreTrainedModel | None = None
+        if config.loss.kl_coef > 0:
+            self._reference = self._shard(load_model(config.model, self._device, train=True)).requires_grad_(False)
+        optim = config.optim
+        self._optimizer = torch.optim.AdamW(
+            self._model.parameters(), lr=optim.lr, betas=(optim.beta1, optim.beta2), weight_decay=optim.weight_decay
+        )
+        self._keeps = "logits_to_keep" in inspect.signature(self._model.forward).parameters
+
+    def _shard(self, model: PreTrainedModel) -> PreTrainedModel:
+        if self._ranks == 1:
+            return model
+        mesh = init_device_mesh(self._device.type, (self._ranks,))
+        for layer in _layers(model):
+            fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        return model
+
+    def update(self, micro_batches: Sequence[Sequence[Row]], total: Denominators, rate: float) -> dict[str, float]:
+        """One optimiser step. Every metric is this rank's share (they add up), but ``grad_norm`` is the global one."""
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self._optimizer.zero_grad()
+        metrics: dict[str, float] = {}
+        for rows in micro_batches:
+            batch = self._on_device(collate(rows))
+            loss, shares = self._loss(batch, total)
+            (loss * self._ranks).backward()  # FSDP averages gradients over ranks; the loss is a share of one sum
+            for key, value in shares.items():
+                metrics[key] = metrics.get(key, 0.0) + value
+        norm = torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._config.optim.grad_clip)
+        metrics["grad_norm"] = float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
+        if not np.isfinite(metrics["grad_norm"]):
+            raise RuntimeError(
+                f"the gradient's norm is {metrics['grad_norm']}; lower optim.lr or use model.dtype=float32"
+            )
+        self._optimizer.step()
+        return metrics
+
+    def _loss(self, batch: Batch, total: Denominators) -> tuple[Tensor, dict[str, float]]:
+        config, temperature = self._config.loss, self._config.rollout.temperature
+        logits, keep = self._logits(self._model, batch)
+        ids, mask = batch.ids[:, 1:][:, keep], batch.mask[:, keep]
+        new = token_logprobs(logits, ids, temperature)
+        old = new.detach() if batch.old_logprobs is None else batch.old_logprobs[:, keep]
+        with contextlib.nullcontext() if config.entropy_coef else torch.no_grad():
+            entropy = token_entropy(logits, temperature)
+        reference = None if batch.ref_logprobs is None else batch.ref_logprobs[:, keep]
+        advantages = batch.advantages[:, keep]
+        loss, metrics = policy_loss(new, old, advantages, mask, config, total, ref_logprobs=reference, entropy=entropy)
+        ratio = (new.detach() - old).exp()
+        gap = (new.detach() - batch.engine_logprobs[:, keep]).abs()
+        for name, values in (
+            ("clip/low", (ratio < 1 - config.clip_ratio_low) & (advantages < 0)),
+            ("clip/high", (ratio > 1 + config.clip_ratio_high) & (advantages > 0)),
+            ("engine/gap", gap),
+        ):
+            metrics[name] = torch.where(mask, values.float(), 0.0).sum().item() / max(total.tokens, 1.0)
+        return loss, metrics
+
+    def _logits(self, model: PreTrainedModel, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Logits [B, K, V] at the K positions that predict a sampled token in some row, and those positions [K]."""
+        keep = batch.mask.any(0).nonzero()[:, 0]
+        if len(keep) == 0:
+            keep = torch.zeros(1, dtype=torch.int64, device=self._device)
+        autocast = torch.autocast(self._device.type, torch.bfloat16, enabled=self._config.model.autocast)
+        with autocast:
+            if self._keeps:
+                return model(input_ids=batch.ids, use_cache=False, logits_to_keep=keep).logits, keep
+            return model(input_ids=batch.ids, use_cache=False).logits[:, keep], keep
+
+    @torch.no_grad()
+    def logprobs(
+        self, micro_batches: Sequence[Sequence[Row]], reference: bool, temperature: float | None = None
+    ) -> list[np.ndarray]:
+        """float32 [L] per row, in order: the log-probability of each sampled token, 0 elsewhere; by the policy or the
+        reference, at ``rollout.temperature`` unless another is given."""
+        model = self._reference if reference else self._model
+        assert model is not None
+        result = []
+        for rows in micro_batches:
+            batch = self._on_device(collate(rows))
+            logits, keep = self._logits(model, batch)
+            values = token_logprobs(logits, batch.ids[:, 1:][:, keep], temperature or self._config.rollout.temperature)
+            full = torch.zeros(batch.ids.shape, device=self._device)
+            full[:, 1:][:, keep] = torch.where(batch.mask[:, keep], values.float(), 0.0)
+            result += [full[k, : len(row)].cpu().numpy() for k, row in enumerate(rows)]
+        return result
+
+    def _on_device(self, batch: Batch) -> Batch:
+        values = {name: value if value is None else value.to(self._device) for name, value in vars(batch).items()}
+        return Batch(**values)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The whole weights on the CPU (on rank 0; other ranks give nothing)."""
+        state = get_model_state_dict(self._model, options=FULL)
+        return state if self._rank == 0 else {}
+
+    def save(self, folder: str) -> None:
+        """Write ``model.safetensors`` with its configuration and ``optimizer.pt``; rank 0 writes."""
+        weights = get_model_state_dict(self._model, options=FULL)
+        optimizer = get_optimizer_state_dict(self._model, self._optimizer, options=FULL)
+        if self._rank == 0:
+            self._model.save_pretrained(folder, state_dict=weights)
+            with open(Path(folder) / "optimizer.pt", "wb") as file:
+                torch.save(optimizer, file)
+
+    def load(self, folder: str) -> None:
+        """Take over what :meth:`save` wrote. Weights that are tied are written once and loaded once."""
+        weights: dict[str, Tensor] = {}
+        for part in sorted(Path(folder).glob("*.safetensors")):  # several for large models
+            weights |= load_file(part)
+        options = StateDictOptions(full_state_dict=True, strict=False)
+        missing = set(set_model_state_dict(self._model, weights, options=options).missing_keys)
+        tied = set(self._model._tied_weights_keys or ())
+        if missing - tied:
+            raise ValueError(f"trainer.resume: {folder} lacks the weights {sorted(missing - tied)}")
+        state = torch.load(Path(folder) / "optimizer.pt", weights_only=True)
+        set_optimizer_state_dict(self._model, self._optimizer, state, options=StateDictOptions(full_state_dict=True))
+
+
+def _layers(model: PreTrainedModel) -> list[Any]:
+    """The decoder's blocks: the longest list of modules in the model."""
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
+    return list(max(lists, key=len)) if lists else []
