@@ -132,7 +132,8 @@ class CodeEnv(gymnasium.Env[str, str]):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Do what a reply says. Any ``str`` is fine; what is no action is explained and costs ``invalid_penalty``.
 
-        Raises TypeError if the reply is no ``str``, ResetNeeded when the episode has ended.
+        Raises TypeError if the reply is no ``str``, ResetNeeded when the episode has ended, SandboxUnavailable on a
+        machine that cannot isolate code (no error of this episode: no other would fare better).
         """
         if not isinstance(action, str):
             raise TypeError(f"an action is the agent's reply as str, not {type(action).__name__}")
