@@ -44,9 +44,10 @@ def load_algorithm(name: str) -> type[Algorithm]:
 
 def resolve(algorithm: type[Algorithm], overrides: Sequence[str] = (), file: str | None = None) -> defaults.Config:
     """Read the configuration of a run. Raises ConfigError for an unknown key or a value of the wrong type."""
-    tree = OmegaConf.structured(defaults.Config(algorithm=algorithm.Config()))
+    tree: DictConfig = OmegaConf.structured(defaults.Config(algorithm=algorithm.Config()))
     try:
-        tree = OmegaConf.merge(tree, {"loss": algorithm.loss_defaults}, BUILT_IN)
+        for prescribed in (BUILT_IN, {"loss": algorithm.loss_defaults}):
+            tree = _merge(tree, OmegaConf.create(prescribed), source="the defaults")
         if file is not None:
             tree = _merge(tree, _read(file), source=file)
         for override in overrides:
@@ -89,7 +90,7 @@ def _merge(tree: DictConfig, new: DictConfig, source: str) -> DictConfig:
 
 
 def _leaves(tree: DictConfig, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key in tree:
+    for key in map(str, tree):
         name, value = f"{prefix}{key}", tree._get_node(key)
         if isinstance(value, DictConfig) and (len(value) or name != "env.kwargs"):
             yield from _leaves(value, name + ".")
