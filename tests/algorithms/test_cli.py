@@ -1,0 +1,70 @@
+"""Reading a run's configuration: order of sources, misspelt keys, wrong types, help."""
+
+import pytest
+
+from algorithms.core.cli import ConfigError, describe, load_algorithm, main, resolve, to_yaml
+
+GRPO = load_algorithm("grpo")
+
+
+def test_later_sources_win(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("optim:\n  lr: 0.25\nloss:\n  kl_coef: 0.5\n")
+    assert resolve(GRPO).loss.kl_coef == GRPO.loss_defaults["kl_coef"]
+    config = resolve(GRPO, ["optim.lr=0.125"], str(file))
+    assert (config.optim.lr, config.loss.kl_coef) == (0.125, 0.5)
+
+
+def test_what_is_printed_can_be_read_back(tmp_path):
+    config = resolve(GRPO, ["trainer.seed=7", "env.kwargs.n_bugs=1"])
+    file = tmp_path / "run.yaml"
+    file.write_text(to_yaml(config))
+    assert resolve(GRPO, file=str(file)) == config
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("optim.lrr=1", "optim.lrr .* did you mean optim.lr"),
+        ("clip_ratio_low=0.1", "did you mean loss.clip_ratio_low"),
+        ("nonsense=1", "nonsense .* is not a setting"),
+        ("trainer.steps=many", "trainer.steps"),
+        ("trainer.steps", "write key=value"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_names_the_remedy(override, message):
+    with pytest.raises(ConfigError, match=message):
+        resolve(GRPO, [override])
+
+
+def test_unknown_key_in_a_file(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("rollout:\n  temprature: 1\n")
+    with pytest.raises(ConfigError, match=r"rollout.temprature \(from .*run.yaml\).*rollout.temperature"):
+        resolve(GRPO, file=str(file))
+
+
+def test_missing_file_and_unknown_algorithm():
+    with pytest.raises(ConfigError, match="no such file"):
+        resolve(GRPO, file="/nowhere.yaml")
+    with pytest.raises(ConfigError, match="no algorithm 'nope'"):
+        load_algorithm("nope")
+
+
+def test_errors_are_one_line_and_status_2(capsys):
+    assert main("grpo", ["rollout.n=1", "model.path=/nowhere"]) == 2
+    assert capsys.readouterr().err == (
+        "error: rollout.n=1: a group of one has no one to be compared with; use at least 2\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["grpo", "gigpo", "didpo"])
+def test_help_explains_every_setting(name, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(name, ["--help"])
+    assert exit_.value.code == 0
+    shown = capsys.readouterr().out
+    for key, _, text in describe(resolve(load_algorithm(name))):
+        assert f"  {key}=" in shown
+        assert text, f"{key} has no explanation"
+        assert text in shown
