@@ -47,9 +47,13 @@ class Batch:
     ref_logprobs: Tensor | None
 
 
+#: Ids, whether the policy sampled them, their advantages, the engine's log-probabilities.
+_Part = tuple[np.ndarray, bool, np.ndarray, np.ndarray]
+
+
 def rows_of(trajectory: Trajectory, advantages: Sequence[np.ndarray]) -> list[Row]:
     """The rows of one trajectory: ``advantages`` has an array [T] per turn, each kept with its own turn's tokens."""
-    rows: list[list[tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]] = []
+    rows: list[list[_Part]] = []
     seen = np.empty(0, dtype=np.int64)
     for turn, advantage in zip(trajectory.turns, advantages, strict=True):
         if len(advantage) != len(turn.response_ids):
@@ -60,22 +64,20 @@ def rows_of(trajectory: Trajectory, advantages: Sequence[np.ndarray]) -> list[Ro
         if not rows or len(turn.prompt_ids) < len(seen) or not np.array_equal(turn.prompt_ids[: len(seen)], seen):
             rows.append([])
             seen = np.empty(0, dtype=np.int64)
-        rows[-1].append((turn.prompt_ids[len(seen) :], None, None))
-        rows[-1].append((turn.response_ids, advantage, turn.logprobs))
+        added = turn.prompt_ids[len(seen) :]
+        nothing = np.zeros(len(added), dtype=np.float32)
+        rows[-1].append((added, False, nothing, nothing))
+        rows[-1].append((turn.response_ids, True, advantage, turn.logprobs))
         seen = np.concatenate([turn.prompt_ids, turn.response_ids])
     return [_row(parts) for parts in rows]
 
 
-def _row(parts: Sequence[tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]) -> Row:
-    def joined(position: int) -> np.ndarray:
-        arrays = [np.zeros(len(part[0])) if part[position] is None else part[position] for part in parts]
-        return np.concatenate(arrays).astype(np.float32)
-
+def _row(parts: Sequence[_Part]) -> Row:
     return Row(
-        ids=np.concatenate([ids for ids, _, _ in parts]).astype(np.int64),
-        mask=np.concatenate([np.full(len(ids), advantage is not None) for ids, advantage, _ in parts]),
-        advantages=joined(1),
-        engine_logprobs=joined(2),
+        ids=np.concatenate([ids for ids, *_ in parts]).astype(np.int64),
+        mask=np.concatenate([np.full(len(ids), sampled) for ids, sampled, *_ in parts]),
+        advantages=np.concatenate([values for *_, values, _ in parts]).astype(np.float32),
+        engine_logprobs=np.concatenate([values for *_, values in parts]).astype(np.float32),
     )
 
 
@@ -122,7 +124,7 @@ def collate(rows: Sequence[Row]) -> Batch:
     shape = (max(len(rows), 1), longest)
 
     def pad(values: Sequence[np.ndarray | None], dtype: type) -> np.ndarray:
-        result = np.zeros(shape, dtype=dtype)
+        result: np.ndarray = np.zeros(shape, dtype=dtype)
         for k, value in enumerate(values):
             if value is not None:
                 result[k, : len(value)] = value

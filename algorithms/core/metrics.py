@@ -46,7 +46,7 @@ def of_credits(credits: Sequence[Credit]) -> dict[str, float]:
 
 
 def of_evaluation(mode: str, trajectories: Sequence[Trajectory]) -> dict[str, float]:
-    """``<mode>/success`` with its 95 % interval ``low`` and ``high``; infra errors are counted and are no part of it."""
+    """``<mode>/success`` with its 95 % interval ``low`` and ``high``; infra errors are counted, not graded."""
     graded = [trajectory for trajectory in trajectories if trajectory.infra_error is None]
     solved = sum(trajectory.resolved for trajectory in graded)
     low, high = wilson(solved, len(graded))

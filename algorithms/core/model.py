@@ -52,7 +52,10 @@ def pick_device(name: str) -> torch.device:
 
 
 def load_model(config: ModelConfig, device: torch.device, *, train: bool) -> PreTrainedModel:
-    """The model, for training or for decoding, in evaluation mode (no dropout, in the update too: the ratio of the first update is exactly 1)."""
+    """The model, for training or for decoding.
+
+    In evaluation mode either way: without dropout the ratio of a step's first update is exactly 1.
+    """
     folder = model_folder(config.path)
     disable_progress_bar()  # they would break the live table
     try:
@@ -64,9 +67,10 @@ def load_model(config: ModelConfig, device: torch.device, *, train: bool) -> Pre
         ) from None
     if train and device.type == "cpu" and model.num_parameters() < SMALL:
         model.set_attn_implementation("eager")
-    return model.to(device).eval()
+    model.to(device)  # type: ignore[arg-type]  # the decorator hides the signature
+    return model.eval()
 
 
-def shape_of(path: str) -> AutoConfig:
-    """The model's configuration without its weights."""
-    return AutoConfig.from_pretrained(model_folder(path))
+def vocabulary_size(path: str) -> int:
+    """Rows of the model's embedding; no weights are read."""
+    return int(AutoConfig.from_pretrained(model_folder(path)).get_text_config().vocab_size)

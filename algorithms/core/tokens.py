@@ -80,7 +80,7 @@ def token_bytes(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:
 
 
 def _byte_characters() -> Mapping[str, int]:
-    """The characters by which byte-level BPE writes the 256 bytes: printable ones for themselves, the rest from U+0100."""
+    """How byte-level BPE writes the 256 bytes: printable ones as themselves, the rest from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(printable)]
     return {chr(b): b for b in printable} | {chr(0x100 + k): b for k, b in enumerate(others)}
@@ -188,8 +188,8 @@ class Chat:
             raise ValueError("model.path: the tokenizer names no end token; set eos_token in its tokenizer_config.json")
         return tuple(sorted(stops))
 
-    def _render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        text = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+    def _render(self, messages: list[dict[str, str]]) -> str:
+        text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         assert isinstance(text, str)
         return text
 

@@ -39,7 +39,7 @@ class Actor:
 
         # num_cpus=0: on a small machine there are more actors than cores, and they take turns working.
         options = {"num_cpus": 0, "num_gpus": gpus, "runtime_env": {"env_vars": env or {}}}
-        self._actor = ray.remote(cls).options(**options).remote(*args)  # type: ignore[attr-defined]
+        self._actor: Any = ray.remote(cls).options(**options).remote(*args)  # type: ignore[attr-defined]
 
     def start(self, method: str, *args: Any) -> Callable[[], Any]:
         import ray

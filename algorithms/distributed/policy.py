@@ -83,10 +83,12 @@ class Policy:
 
     def logprobs(self, ids: Sequence[int]) -> np.ndarray:
         """float32 [L-1]: the log-probability of each id given those before it, at temperature 1 for any setting."""
-        row = Row(*(np.array(ids), np.ones(len(ids), dtype=bool), np.zeros(len(ids)), np.zeros(len(ids))))
+        zeros = np.zeros(len(ids), dtype=np.float32)
+        row = Row(np.array(ids), np.ones(len(ids), dtype=bool), advantages=zeros, engine_logprobs=zeros)
         micro = [[[row]]] + [[[]] for _ in self._ranks[1:]]
         answers = [handle.start("logprobs", part, False, 1.0) for handle, part in zip(self._ranks, micro, strict=True)]
-        return [answer() for answer in answers][0][0][1:]
+        values = [answer() for answer in answers]
+        return values[0][0][1:]
 
     def state_dict(self) -> Mapping[str, Tensor]:
         """The whole weights, on the CPU."""

@@ -6,6 +6,7 @@ Ranks must be called alike: each forward, backward and gather is a conversation 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
@@ -159,12 +160,12 @@ class PolicyWorker:
         return result
 
     def _on_device(self, batch: Batch) -> Batch:
-        values = {name: value if value is None else value.to(self._device) for name, value in vars(batch).items()}
-        return Batch(**values)
+        moved = {name: value.to(self._device) for name, value in vars(batch).items() if value is not None}
+        return dataclasses.replace(batch, **moved)
 
     def state_dict(self) -> dict[str, Tensor]:
         """The whole weights on the CPU (on rank 0; other ranks give nothing)."""
-        state = get_model_state_dict(self._model, options=FULL)
+        state: dict[str, Any] = get_model_state_dict(self._model, options=FULL)
         return state if self._rank == 0 else {}
 
     def save(self, folder: str) -> None:
@@ -178,7 +179,7 @@ class PolicyWorker:
 
     def load(self, folder: str) -> None:
         """Take over what :meth:`save` wrote. Weights that are tied are written once and loaded once."""
-        weights: dict[str, Tensor] = {}
+        weights: dict[str, Any] = {}
         for part in sorted(Path(folder).glob("*.safetensors")):  # several for large models
             weights |= load_file(part)
         options = StateDictOptions(full_state_dict=True, strict=False)
@@ -192,5 +193,5 @@ class PolicyWorker:
 
 def _layers(model: PreTrainedModel) -> list[Any]:
     """The decoder's blocks: the longest list of modules in the model."""
-    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
-    return list(max(lists, key=len)) if lists else []
+    lists = [list(module) for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
+    return max(lists, key=len, default=[])

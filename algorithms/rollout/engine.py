@@ -94,7 +94,7 @@ def _cut(scaled: Tensor, sampling: Sampling) -> Tensor:
         least = scaled.topk(min(sampling.top_k, scaled.shape[-1]), -1).values[:, -1:]
         scaled = scaled.masked_fill(scaled < least, -torch.inf)
     if sampling.top_p < 1:
-        ordered, order = scaled.sort(-1, descending=True, stable=True)
+        ordered, order = scaled.sort(dim=-1, descending=True, stable=True)
         share = ordered.softmax(-1)
         # The smallest set whose weight reaches top_p: an id goes if those before it reach it already.
         gone = share.cumsum(-1) - share >= sampling.top_p

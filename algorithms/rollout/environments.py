@@ -1,7 +1,7 @@
 """Environments side by side: a worker owns some, and steps several at once.
 
 A worker is a plain class; in one process there is one with ``env.workers`` threads, with Ray there are ``env.workers``
-actors with one thread each. Environments are made when first needed and used again: every episode begins with ``reset``.
+actors with one thread each. Environments are made when first needed and used again.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -117,14 +116,19 @@ class SmallBytes(gym.Env[str, str]):
         }
 
 
-gym.register("Small-v0", entry_point=SmallBytes)
+gym.register("Small-v0", entry_point=lambda **options: SmallBytes(**options))
+
+
+@dataclass
+class Nothing:
+    """No options."""
 
 
 class Relative:
     """The return of a trajectory against its group's mean, for all its tokens."""
 
     name = "relative"
-    Config = SimpleNamespace
+    Config: type = Nothing
     loss_defaults: dict[str, Any] = {}
 
     def __init__(self, config: Any = None) -> None:
@@ -133,11 +137,6 @@ class Relative:
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         advantages = group_advantage(episode_returns(group), keep=sampled(group))
         return Credit(spread(group, lambda i, t: advantages[i]), {"credit/groups": 1.0})
-
-
-@dataclass
-class Nothing:
-    """No options."""
 
 
 def make_config(model: Path, run_dir: Path, **changes: Any) -> settings.Config:
