@@ -35,6 +35,8 @@ class Source:
         self.parent: dict[ast.AST, ast.AST] = {}
         self.nodes: list[ast.AST] = []
         self._collect(self.tree)
+        self._counters: set[tuple[ast.AST | None, str]] = set()
+        self._count()
 
     def _collect(self, node: ast.AST) -> None:
         if hasattr(node, "lineno"):
@@ -139,10 +141,11 @@ class Source:
             return isinstance(node.func, ast.Name) and node.func.id == "len"
         return isinstance(node, ast.Name) and (self.around(node, Function), node.id) in self._counters
 
-    @cached_property
-    def _counters(self) -> set[tuple[ast.AST | None, str]]:
-        """Names that a loop over ``range`` or ``enumerate`` binds, or that get an integer constant or step."""
-        found = set()
+    def _count(self) -> None:
+        """Note the names that a loop over ``range`` or ``enumerate`` binds, or that get an integer value or step.
+
+        In the order of the text, so that a value may name a counter noted before it.
+        """
         for node in self.nodes:
             target: ast.AST | None = None
             if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name):
@@ -156,8 +159,7 @@ class Source:
                 constant = not isinstance(node.value, ast.BinOp) or isinstance(node.value.op, ast.FloorDiv)
                 target = node.targets[0] if constant and self.is_integer(node.value) else None
             if isinstance(target, ast.Name):
-                found.add((self.around(target, Function), target.id))
-        return found
+                self._counters.add((self.around(target, Function), target.id))
 
 
 def is_self(node: ast.AST) -> bool:
