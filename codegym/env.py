@@ -32,7 +32,7 @@ from codegym.diff.model import Diff
 from codegym.info import Info, Timing
 from codegym.spaces import ReplySpace, TextSpace
 from codegym.workspace import EpisodeFiles, Refused
-from sandbox.base import SandboxError
+from sandbox.base import SandboxError, WorkspaceError
 
 FEEDBACK = ("blind", "exec", "tests")
 
@@ -231,6 +231,9 @@ class CodeEnv(gymnasium.Env[str, str]):
                 grade = run(self.task, self._files.now)
         except SandboxError as failure:
             return None, str(failure)
+        except WorkspaceError as failure:  # the agent's files do not fit the tests' sandbox: its doing, so a verdict
+            tests = self.task.visible if kind == "check" else self.task.hidden
+            grade = Grade(False, 0.0, {t.id: "error" for t in tests}, {t.id: str(failure) for t in tests[:1]})
         if grade.infra_error is not None:
             return None, grade.infra_error
         if kind == "check":

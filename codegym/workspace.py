@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.base import Task, Workspace
 from codegym.actions.base import Edit
-from sandbox.base import ExecResult, Sandbox
+from sandbox.base import ExecResult, Sandbox, WorkspaceError
 
 
 class Refused(ValueError):  # noqa: N818 - what happened to the edit, not a failure of the program
@@ -57,21 +57,31 @@ class EpisodeFiles:
         return applied.origins
 
     def shell(self, command: str) -> ExecResult:
-        """Run ``sh -c command`` on the current files, which then are what it left. Raises SandboxError."""
+        """Run ``sh -c command`` on the current files, which then are what it left.
+
+        Raises :class:`Refused` if it left more than the sandbox's budgets allow, and SandboxError.
+        """
         if self._box is None:
             from sandbox import open_sandbox
 
             self._box = open_sandbox(limits=self._task.limits)
+        try:
+            return self._run(self._box, command)
+        except WorkspaceError as error:
+            self.close()  # the next command starts again from the current files
+            raise Refused(f"{error}; what the command did is dropped") from error
+
+    def _run(self, box: Sandbox, command: str) -> ExecResult:
         # Edits write files and never remove them, so writing what differs makes the sandbox's files the current ones.
-        self._box.write({path: data for path, data in self.now.items() if self._inside.get(path) != data})
+        box.write({path: data for path, data in self.now.items() if self._inside.get(path) != data})
         # Compiled modules are no change of the agent's and would only fill the diff.
-        result = self._box.run(["sh", "-c", command], env={"PYTHONDONTWRITEBYTECODE": "1"})
-        self.now = self._inside = self._box.export()
+        result = box.run(["sh", "-c", command], env={"PYTHONDONTWRITEBYTECODE": "1"})
+        self.now = self._inside = box.export()
         return result
 
     def close(self) -> None:
         """Free the sandbox. May be called twice."""
-        box, self._box = self._box, None
+        box, self._box, self._inside = self._box, None, {}
         if box is not None:
             box.close()
 

@@ -15,7 +15,7 @@ import sandbox
 from codegym.env import CodeEnv
 from codegym.info import Info
 from codegym.spans import reply_bytes
-from sandbox.base import SandboxError
+from sandbox.base import SandboxError, WorkspaceError
 
 ADD, TWICE = {"task_id": "toy/add"}, {"task_id": "toy/twice"}
 WRONG = '<write path="a.py">\ndef add(a, b):\n    return 0\n</write>'
@@ -219,6 +219,36 @@ def test_broken_sandbox_is_an_infra_error(toy, local_box, monkeypatch):
     env.reset(options=ADD)
     *_, info = env.step("<shell>ls</shell>")
     assert (info["stop_reason"], info["infra_error"]) == ("infra_error", "bwrap died")
+
+
+def test_a_command_that_overfills_the_workspace_is_refused(toy, local_box, monkeypatch):
+    env = make(toy, feedback="blind")
+    env.reset(options=ADD)
+    env.step("<shell>echo 1 > kept</shell>")
+
+    def over(self):
+        raise WorkspaceError("the workspace holds more than 64 MiB")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(local_box[0]), "export", over)
+        observation, reward, *_, info = env.step("<shell>echo 2 > big</shell>")
+    assert observation == "error: the workspace holds more than 64 MiB; what the command did is dropped"
+    assert (reward, info["stop_reason"], info["state"]) == (-0.01, None, info["state_before"])
+    env.step("<shell>cat kept > copy</shell>")
+    assert env.files["copy"] == b"1\n"
+    assert [box.closed for box in local_box] == [True, False]
+
+
+def test_files_too_large_for_the_tests_fail_them(toy, monkeypatch):
+    def over(task, workspace):
+        raise WorkspaceError("too large")
+
+    monkeypatch.setattr(toy, "grade", over)
+    env = make(toy)
+    env.reset(options=ADD)
+    *_, info = env.step("<submit/>")
+    assert (info["stop_reason"], info["resolved"]) == ("submitted", False)
+    assert info["tests"]["hidden"] == {"h0": "error", "h1": "error"}
 
 
 def test_max_seconds(toy, monkeypatch):
