@@ -1,0 +1,123 @@
+"""The changes between two texts as syntax: what was inserted, deleted, updated and moved.
+
+Reported are the outermost nodes inserted and deleted, nodes whose own text changed (an identifier, a number, an
+operator), nodes of which nothing but the kind stayed (as one update), and subtrees that went elsewhere.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
+
+from codegym.diff.languages import Language, parse
+from codegym.diff.lines import Cut, Kept
+from codegym.diff.match import Matching
+from codegym.diff.model import Change
+from codegym.diff.tree import TooLarge, differing
+from codegym.spans import Span
+
+#: Larger files are compared by lines: parsing both would take longer than a second.
+MOST_BYTES = 4 << 20
+
+
+def syntax_changes(old: bytes, new: bytes, language: Language, cuts: Sequence[Cut]) -> tuple[Change, ...] | str:
+    """The changes, without sources and in no order, or one line that says why there are none.
+
+    ``cuts`` are the hunks: text that they leave alone is the same text, wherever equal text stands besides.
+    """
+    if max(len(old), len(new)) > MOST_BYTES:
+        return f"larger than {MOST_BYTES} bytes, compared by lines"
+    trees = parse(language.grammar, old), parse(language.grammar, new)
+    for which, tree in zip(("old", "new"), trees, strict=True):
+        if tree.root_node.has_error:
+            return f"the {which} file has a syntax error, compared by lines"
+    try:
+        kept = Kept(cuts)
+        matching = Matching(*differing(trees[0], old, trees[1], new, language, kept), kept)
+    except TooLarge as reason:
+        return f"{reason}, compared by lines"
+    return tuple(_changes(matching))
+
+
+def _changes(matching: Matching) -> list[Change]:
+    old, new, to_new, to_old = matching.old, matching.new, matching.to_new, matching.to_old
+    # matched[k]: nodes before k that have a partner, so that a range is counted in one step.
+    matched = [0, *accumulate(int(j >= 0) for j in to_new)]
+    changes: list[Change] = []
+    whole_old, whole_new = [False] * len(old.kind), [False] * len(new.kind)  # inside a node that is reported whole
+    moved = _moved(matching)
+
+    def change(kind: str, i: int, j: int) -> None:
+        forest, node = (new, j) if j >= 0 else (old, i)
+        before = Span(old.start[i], old.end[i]) if i >= 0 else None
+        after = Span(new.start[j], new.end[j]) if j >= 0 else None
+        changes.append(Change(kind, forest.kind[node], forest.symbol(node), before, after))  # type: ignore[arg-type]
+
+    for i in range(len(old.kind)):
+        parent, j = old.parent[i], to_new[i]
+        if parent >= 0 and whole_old[parent]:
+            whole_old[i] = True
+            continue
+        if j < 0:
+            if parent < 0 or to_new[parent] >= 0:
+                change("delete", i, -1)
+            continue
+        if i in moved:
+            change("move", i, j)
+        if old.ident[i] == new.ident[j]:
+            continue
+        alone = matched[i + old.size[i]] == matched[i + 1] and all(k < 0 for k in to_old[j + 1 : j + new.size[j]])
+        if alone:
+            whole_old[i] = whole_new[j] = True
+        if alone or old.value[i] != new.value[j]:
+            change("update", i, j)
+    for j in range(len(new.kind)):
+        parent = new.parent[j]
+        if parent >= 0 and whole_new[parent]:
+            whole_new[j] = True
+        elif to_old[j] < 0 and (parent < 0 or to_old[parent] >= 0):
+            change("insert", -1, j)
+    return changes
+
+
+def _moved(matching: Matching) -> set[int]:
+    """Old nodes whose partner has another parent, or another order among the same siblings."""
+    old, new, to_new = matching.old, matching.new, matching.to_new
+    moved: set[int] = set()
+    rows: list[tuple[int, list[int]]] = [(-1, old.top)]
+    rows += [(i, old.kids[i]) for i in range(len(old.kind)) if old.kids[i]]
+    for parent, row in rows:
+        partner = to_new[parent] if parent >= 0 else -1
+        if parent >= 0 and partner >= 0 and old.ident[parent] == new.ident[partner]:
+            continue
+        stay: list[int] = []
+        for i in row:
+            j = to_new[i]
+            if j < 0:
+                continue
+            home = new.parent[j] == partner and (parent < 0 or partner >= 0)
+            if home and (parent >= 0 or old.gap[i] == new.gap[j]):
+                stay.append(i)
+            else:
+                moved.add(i)
+        moved.update(_out_of_order(stay, to_new))
+    return moved
+
+
+def _out_of_order(nodes: Sequence[int], to_new: Sequence[int]) -> list[int]:
+    """The nodes outside a longest run of rising partners."""
+    tails: list[int] = []  # partners that end the best run of each length
+    at: list[int] = []
+    last: list[int] = []
+    for i in nodes:
+        length = bisect_left(tails, to_new[i])
+        tails[length : length + 1] = [to_new[i]]
+        at.append(length)
+        last.append(i)
+    keep, wanted, bound = set(), len(tails) - 1, None
+    for k in range(len(nodes) - 1, -1, -1):
+        if at[k] == wanted and (bound is None or to_new[nodes[k]] < bound):
+            keep.add(nodes[k])
+            bound, wanted = to_new[nodes[k]], wanted - 1
+    return [i for i in nodes if i not in keep]
