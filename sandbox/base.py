@@ -63,6 +63,10 @@ class SandboxError(RuntimeError):
     """The sandbox itself failed (not the code in it). Callers report it as an infra error, never as a result."""
 
 
+class WorkspaceError(ValueError):
+    """A path outside the workspace, or a workspace over its budget: the caller's or the code's doing, not the machine's."""
+
+
 class Sandbox(abc.ABC):
     """A place for untrusted code. Paths are relative to the workspace, the directory commands start in."""
 
@@ -82,15 +86,24 @@ class Sandbox(abc.ABC):
 
     @abc.abstractmethod
     def write(self, files: Mapping[str, bytes]) -> None:
-        """Create or overwrite files, parents included."""
+        """Create or overwrite files, parents included. A file wins over a folder or symlink at its path or across it.
+
+        Raises WorkspaceError for a path outside the workspace, or when the workspace is full.
+        """
 
     @abc.abstractmethod
     def read(self, path: str) -> bytes:
-        """The bytes of one regular file. Raises FileNotFoundError; never follows a symlink."""
+        """The bytes of one regular file. Raises FileNotFoundError; never follows a symlink.
+
+        Raises WorkspaceError for a path outside the workspace, or a file over ``Limits.disk_bytes``.
+        """
 
     @abc.abstractmethod
     def export(self) -> dict[str, bytes]:
-        """Every regular file of the workspace, names with ``surrogateescape``. Symlinks are not followed."""
+        """Every regular file of the workspace, names with ``surrogateescape``. Symlinks are not followed.
+
+        Raises WorkspaceError over ``Limits.disk_bytes`` (apparent sizes, so sparse files count) or ``Limits.files``.
+        """
 
     @abc.abstractmethod
     def close(self) -> None:

@@ -1,0 +1,126 @@
+"""Limits on the memory and the number of processes of a whole tree, by control groups of version 1 or 2.
+
+``Cgroup.create(limits)`` makes a group under this process's own, or returns None with the reason in ``unavailable()``.
+PID 1 of the sandbox gets the open ``cgroup.procs`` files, and each command writes itself into them before it starts.
+Groups carry the process id of their maker in their name, so those of a killed maker are swept by the next one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from pathlib import Path
+
+from sandbox.base import Limits
+
+_ROOT = Path("/sys/fs/cgroup")
+_NUMBERS = itertools.count()
+_swept: set[Path] = set()
+
+
+def _own_groups() -> dict[str, str]:
+    """Controller list (empty for version 2) -> path of this process's group."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return {}
+    return {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
+
+
+def _parents() -> tuple[int, dict[str, Path]]:
+    """(version, controller -> folder to make a group in). Raises OSError naming what is missing."""
+    own = _own_groups()
+    if (_ROOT / "cgroup.controllers").exists():
+        parent = _ROOT / own.get("", "/").lstrip("/")
+        granted = (parent / "cgroup.subtree_control").read_text().split()
+        if not {"memory", "pids"} <= set(granted):
+            (parent / "cgroup.subtree_control").write_text("+memory +pids")
+        return 2, {"memory": parent, "pids": parent}
+    parents = {}
+    for name in ("memory", "pids"):
+        path = next((p for controllers, p in own.items() if name in controllers.split(",")), "/")
+        mounted = _ROOT / name
+        parents[name] = next((p for p in (mounted / path.lstrip("/"), mounted) if p.is_dir()), mounted)
+        if not (parents[name] / "cgroup.procs").exists():
+            raise OSError(f"no {name} control group at {mounted}")
+    return 1, parents
+
+
+def _sweep(parent: Path) -> None:
+    if parent in _swept:
+        return
+    _swept.add(parent)
+    for folder in parent.glob("codegym-*"):
+        if not Path(f"/proc/{folder.name.split('-')[1]}").exists():
+            try:
+                folder.rmdir()
+            except OSError:
+                continue  # its last process is still dying; the next maker sweeps it
+
+
+class Cgroup:
+    """One group with its limits set. ``procs`` are open files: a process that writes ``0`` joins."""
+
+    def __init__(self, version: int, folders: dict[str, Path]) -> None:
+        self.version = version
+        self.folders = folders
+        self.procs: list[int] = []
+
+    @classmethod
+    def create(cls, limits: Limits) -> Cgroup:
+        """Raises OSError where groups cannot be made."""
+        version, parents = _parents()
+        name = f"codegym-{os.getpid()}-{next(_NUMBERS)}"
+        group = cls(version, {controller: parent / name for controller, parent in parents.items()})
+        for parent in set(parents.values()):
+            _sweep(parent)
+        try:
+            for folder in set(group.folders.values()):
+                folder.mkdir()
+            memory, pids = group.folders["memory"], group.folders["pids"]
+            if version == 1:
+                (memory / "memory.limit_in_bytes").write_text(str(limits.memory_bytes))
+                if (memory / "memory.memsw.limit_in_bytes").exists():
+                    (memory / "memory.memsw.limit_in_bytes").write_text(str(limits.memory_bytes))
+            else:
+                (memory / "memory.max").write_text(str(limits.memory_bytes))
+                if (memory / "memory.swap.max").exists():
+                    (memory / "memory.swap.max").write_text("0")
+            (pids / "pids.max").write_text(str(limits.pids))
+            for folder in set(group.folders.values()):
+                group.procs.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
+        except OSError:
+            group.remove()
+            raise
+        return group
+
+    def oom_kills(self) -> int:
+        """How many processes of this group the kernel has killed for memory so far."""
+        events = self.folders["memory"] / ("memory.oom_control" if self.version == 1 else "memory.events")
+        words = events.read_text().split()
+        return int(words[words.index("oom_kill") + 1]) if "oom_kill" in words else 0
+
+    def remove(self) -> None:
+        """Delete the group; its processes must have been killed. A group that stays busy is left to the next sweep."""
+        for fd in self.procs:
+            os.close(fd)
+        self.procs = []
+        for folder in set(self.folders.values()):
+            for _ in range(50):
+                try:
+                    folder.rmdir()
+                    break
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.01)  # the kernel detaches dead processes a little after they are reaped
+
+
+def unavailable() -> str:
+    """Why a group cannot be made here; empty where it can."""
+    try:
+        Cgroup.create(Limits()).remove()
+    except OSError as error:
+        return str(error)
+    return ""

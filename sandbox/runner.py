@@ -1,0 +1,212 @@
+"""The light runner: thousands of short graded programs, each in a fork of a warm interpreter inside a sandbox.
+
+::
+
+    with open_runner(workers=2) as runner:
+        job = runner.run("import a; emit(repr(a.f(data)).encode())", files={"a.py": b"f = len"}, data=b"xyz")
+        assert job.output == b"3"
+
+The program is the caller's driver; what it imports from ``files`` is not trusted. It runs as ``__main__`` with the globals
+``data`` (bytes) and ``emit`` (a function of bytes, whose messages reach the host at once), in a fresh workspace that holds
+``files`` and is first on ``sys.path``. Only the standard library is there. Untrusted code shares the program's process, so
+it can send or spoil the messages of its own job: whatever decides a grade (expected values, comparisons) stays on the host.
+
+Nothing survives a job: its processes are killed, its files vanish with its mount namespace, IPC that outlives processes and
+network sockets are closed to it, and neither its data nor its output passes through the process that later jobs are forked
+from. ``atexit`` handlers do not run.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import marshal
+import os
+import queue
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+
+from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable
+from sandbox.collect import Stream, anonymous
+from sandbox.files import split
+
+#: Modules that drivers and graded programs import most. Loaded once, in the process that jobs are forked from.
+PRELOAD = ("collections", "functools", "itertools", "json", "math", "re", "traceback")
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """How one program ended.
+
+    Attributes:
+        exec: its end; stdout and stderr are what the code printed.
+        messages: what the program passed to ``emit``, whole messages only, in order.
+        output_truncated: ``emit`` sent more than ``Limits.output_bytes``; the rest is lost.
+    """
+
+    exec: ExecResult
+    messages: tuple[bytes, ...]
+    output_truncated: bool = False
+
+    @property
+    def output(self) -> bytes:
+        """All messages as one string of bytes."""
+        return b"".join(self.messages)
+
+
+def frames(raw: bytes) -> tuple[bytes, ...]:
+    """The whole messages in what came over the descriptor of ``emit``; a cut or spoilt rest is left out."""
+    found = []
+    at = 0
+    while at + 4 <= len(raw):
+        end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
+        if end > len(raw):
+            break
+        found.append(raw[at + 4 : end])
+        at = end
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(program: str) -> CodeType:
+    return compile(program, "<program>", "exec", dont_inherit=True)  # inside runs the same interpreter
+
+
+class Worker(abc.ABC):
+    """One place where jobs run, one after another."""
+
+    @abc.abstractmethod
+    def run(self, payload: int, timeout: float) -> tuple[ExecResult, Stream]:
+        """Run the job in this open file. Raises SandboxError when the machine failed."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Free it."""
+
+
+class _NamespaceWorker(Worker):
+    def __init__(self, limits: Limits, preload: Sequence[str]) -> None:
+        from sandbox.namespaces.box import Box
+
+        self._box = Box(limits, "job", preload=preload)
+
+    def run(self, payload: int, timeout: float) -> tuple[ExecResult, Stream]:
+        started = time.monotonic()
+        cap = self._box.limits.output_bytes
+        pairs = [self._box.output(cap) for _ in range(3)]
+        streams = [stream for stream, _ in pairs]
+        try:
+            try:
+                self._box.start(("job",), [payload, *(write for _, write in pairs)])
+            finally:
+                for _, write in pairs:
+                    os.close(write)
+            return self._box.finish(streams, timeout, started), streams[2]
+        finally:
+            for stream in streams:
+                os.close(stream.fd)
+
+    def close(self) -> None:
+        self._box.close()
+
+
+class Runner:
+    """A fixed number of workers. Thread-safe; opened by :func:`open_runner`, used in the process that opened it."""
+
+    def __init__(self, limits: Limits, workers: int, backend: str, preload: Sequence[str]) -> None:
+        self.limits = limits
+        self._backend = backend
+        self._preload = tuple(preload)
+        self._pid = os.getpid()
+        self._closed = False
+        self._free: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
+        self._count = workers
+        self._free.put(self._open())  # fails here where nothing works; the other workers start when they are needed
+        for _ in range(workers - 1):
+            self._free.put(None)
+
+    def _open(self) -> Worker:
+        if self._backend == "unsafe":
+            from sandbox.unsafe import UnsafeWorker
+
+            return UnsafeWorker(self.limits)
+        return _NamespaceWorker(self.limits, self._preload)
+
+    def run(
+        self,
+        program: str,
+        files: Mapping[str, bytes] | None = None,
+        data: bytes = b"",
+        timeout: float | None = None,
+    ) -> JobResult:
+        """Run one program to its end, or for ``timeout`` seconds (``Limits.wall_s`` if None). Blocks for a free worker.
+
+        Code that exits, kills itself, or uses up its budgets gives a result that says so.
+
+        Raises:
+            SandboxError: the machine failed; the runner stays usable, with a new worker.
+            SyntaxError: ``program`` does not compile.
+            WorkspaceError: a path of ``files`` leads outside the workspace.
+        """
+        if self._closed or os.getpid() != self._pid:
+            raise SandboxError("this runner is closed or belongs to another process: open one here with open_runner")
+        checked = {"/".join(split(path)): bytes(content) for path, content in (files or {}).items()}
+        payload = anonymous(marshal.dumps((_compiled(program), checked, data)))
+        worker: Worker | None = self._free.get()
+        try:
+            try:
+                worker = worker or self._open()
+            except SandboxUnavailable as error:
+                raise SandboxError(f"a new worker could not start: {error}") from error
+            result, emitted = worker.run(payload, self.limits.wall_s if timeout is None else timeout)
+        except BaseException:
+            if worker is not None:
+                worker.close()  # its state is unknown: the next job gets a new one
+                worker = None
+            raise
+        finally:
+            os.close(payload)
+            self._free.put(worker)
+        return JobResult(result, frames(emitted.data), emitted.truncated)
+
+    def close(self) -> None:
+        """Wait for the jobs that run, and free everything. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        for _ in range(self._count):
+            if worker := self._free.get():
+                worker.close()
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def open_runner(
+    limits: Limits | None = None,
+    workers: int = 1,
+    backend: str = "auto",
+    *,
+    preload: Sequence[str] = PRELOAD,
+) -> Runner:
+    """Open a runner of up to ``workers`` jobs at once, with the backends of :func:`sandbox.open_sandbox`.
+
+    Args:
+        limits: budgets of one job.
+        preload: standard-library modules loaded once per worker; each makes every job a little dearer and its import free.
+
+    Raises:
+        SandboxUnavailable: the backend does not work here; the message names the remedy.
+        ValueError: an unknown backend, or no workers.
+    """
+    from sandbox.opening import check_backend
+
+    check_backend(backend)
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, not {workers}")
+    return Runner(limits or Limits(), workers, backend, preload)

@@ -1,0 +1,193 @@
+"""No isolation: plain subprocesses in a temporary folder, for code that you trust and machines without namespaces.
+
+It keeps the interface: workspace, time-outs, output caps, exit codes. It promises nothing against code that means harm:
+no limits on memory, disk or processes, the machine's files and network open, and a process that leaves its process group
+(``setsid``) outlives its command. Taken only when asked for by name.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from sandbox import files
+from sandbox.base import ExecResult, Limits, Sandbox, SandboxError
+from sandbox.collect import Stream, anonymous, collect, pipe
+from sandbox.namespaces.box import init_code
+from sandbox.runner import Worker
+
+_CHILDREN = resource.RUSAGE_CHILDREN
+
+
+def _environment(home: str) -> dict[str, str]:
+    path = f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', os.defpath)}"
+    fixed = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+    return {"HOME": home, "TMPDIR": home, "PATH": path, **fixed}
+
+
+def _watch(process: subprocess.Popen[bytes], done: socket.socket) -> None:
+    process.wait()
+    done.close()  # readable at the other end
+
+
+def _finish(process: subprocess.Popen[bytes], streams: Sequence[Stream], timeout: float) -> ExecResult:
+    """Wait for the main process, then kill its process group. The first two streams are stdout and stderr."""
+    started, before = time.monotonic(), resource.getrusage(_CHILDREN)
+    done, done_inner = socket.socketpair()
+
+    def kill() -> None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass  # all gone, or (macOS) zombies only
+
+    watcher = threading.Thread(target=_watch, args=(process, done_inner), daemon=True)
+    watcher.start()
+    try:
+        expired = collect(streams, done.fileno(), timeout, kill)
+    finally:
+        kill()
+        watcher.join()
+        done.close()
+    after = resource.getrusage(_CHILDREN)  # of all threads of this process: an estimate when several commands run
+    return ExecResult(
+        exit_code=process.returncode,
+        stdout=streams[0].data,
+        stderr=streams[1].data,
+        timed_out=expired,
+        oom=False,
+        truncated=streams[0].truncated or streams[1].truncated,
+        wall_s=time.monotonic() - started,
+        cpu_s=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+    )
+
+
+def _streams(cap: int, count: int) -> tuple[list[Stream], list[int]]:
+    pairs = [pipe() for _ in range(count)]
+    return [Stream(read, cap) for read, _ in pairs], [write for _, write in pairs]
+
+
+def _close(fds: Sequence[int]) -> None:
+    for fd in fds:
+        os.close(fd)
+
+
+def _spawn(
+    argv: Sequence[str],
+    cwd: str,
+    stdio: tuple[int, int, int],
+    home: str,
+    env: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [str(a) for a in argv],
+        cwd=cwd,
+        stdin=stdio[0],
+        stdout=stdio[1],
+        stderr=stdio[2],
+        pass_fds=pass_fds,
+        env={**_environment(home), **env},
+        start_new_session=True,
+    )
+
+
+_BOOT = "import marshal,os;f=os.fdopen({},'rb');c=marshal.load(f);f.close();exec(c,globals());perform(*prepare({}),{})"
+
+
+class UnsafeSandbox(Sandbox):
+    """The contract of :class:`sandbox.Sandbox` for trusted code."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._folder = tempfile.TemporaryDirectory(prefix="codegym-unsafe-", ignore_cleanup_errors=True)
+        self._work = os.path.join(self._folder.name, "work")
+        os.mkdir(self._work)
+        self._dirfd = os.open(self._work, os.O_RDONLY | os.O_DIRECTORY)
+        self._lock = threading.Lock()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout: float | None = None,
+        cwd: str = ".",
+        env: Mapping[str, str] | None = None,
+    ) -> ExecResult:
+        if not argv or isinstance(argv, str):
+            raise ValueError("argv must be a non-empty list of strings, e.g. ['sh', '-c', 'make']")
+        with self._lock:
+            self._check()
+            streams, (out, err) = _streams(self.limits.output_bytes, 2)
+            given = anonymous(stdin)
+            try:
+                try:
+                    process = _spawn(argv, os.path.join(self._work, cwd), (given, out, err), self._work, env or {})
+                except (OSError, ValueError) as error:
+                    code = 127 if isinstance(error, FileNotFoundError) else 126
+                    return ExecResult(code, b"", f"{argv[0]}: {error}\n".encode(), False, False, False, 0.0, 0.0)
+                finally:
+                    _close([given, out, err])
+                return _finish(process, streams, self.limits.wall_s if timeout is None else timeout)
+            finally:
+                _close([stream.fd for stream in streams])
+
+    def _check(self) -> None:
+        if self._dirfd < 0:
+            raise SandboxError("this sandbox is closed: open another")
+
+    def write(self, files_: Mapping[str, bytes]) -> None:
+        self._check()
+        files.write(self._dirfd, files_)
+
+    def read(self, path: str) -> bytes:
+        self._check()
+        return files.read(self._dirfd, path, self.limits.disk_bytes)
+
+    def export(self) -> dict[str, bytes]:
+        self._check()
+        return files.export(self._dirfd, self.limits.disk_bytes, self.limits.files)
+
+    def close(self) -> None:
+        if self._dirfd >= 0:
+            os.close(self._dirfd)
+            self._dirfd = -1
+            self._folder.cleanup()
+
+
+class UnsafeWorker(Worker):
+    """Runs each job in a new interpreter, in a temporary folder."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def run(self, payload: int, timeout: float) -> tuple[ExecResult, Stream]:
+        streams, (out, err, emit) = _streams(self._limits.output_bytes, 3)
+        init = anonymous(marshal.dumps(init_code()))
+        null = os.open(os.devnull, os.O_RDONLY)
+        folder = tempfile.TemporaryDirectory(prefix="codegym-unsafe-", ignore_cleanup_errors=True)
+        try:
+            argv = [sys.executable, "-s", "-P", "-S", "-X", "utf8", "-c", _BOOT.format(init, payload, emit)]
+            try:
+                process = _spawn(argv, folder.name, (null, out, err), folder.name, {}, (init, payload, emit))
+            except OSError as error:
+                raise SandboxError(f"cannot start {sys.executable}: {error}") from error
+            finally:
+                _close([null, init, out, err, emit])
+            return _finish(process, streams, timeout), streams[2]
+        finally:
+            _close([stream.fd for stream in streams])
+            folder.cleanup()
+
+    def close(self) -> None:
+        pass  # nothing lives between jobs
