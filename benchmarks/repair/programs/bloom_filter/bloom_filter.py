@@ -2,7 +2,7 @@
 
 
 def hash_text(text, seed):
-    """A number below 2**32: starts as ``seed``, and for each character becomes ``(33 * it) XOR its code``, modulo 2**32.
+    """A number below 2**32: starts as ``seed``; each character makes it ``(33 * it) XOR the code``, modulo 2**32.
 
     At the end its upper 16 bits are XORed into its lower 16 bits.
     """
@@ -53,7 +53,10 @@ class BloomFilter:
         return sum(byte.bit_count() for byte in self._bits)
 
     def merge(self, other):
-        """Put in all that the other holds; ``added`` becomes the sum. ValueError "filters differ" if they do not fit."""
+        """Put in all that the other holds; ``added`` becomes the sum.
+
+        ValueError "filters differ" if sizes or numbers of hashes do.
+        """
         if (self.size, self.hashes) != (other.size, other.hashes):
             raise ValueError("filters differ")
         for place, byte in enumerate(other._bits):
