@@ -1,18 +1,12 @@
-"""A tiny random model, a trivial environment and a credit: enough to run the whole training system in seconds.
-
-The environment wants small bytes: its reward is the share of a reply's bytes below 64 (half of what a random model
-over 128 single bytes says). It runs for two turns.
-"""
+"""A tiny random model, a credit and a configuration: enough to run the whole training system in seconds."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -21,11 +15,8 @@ from algorithms.core import config as settings
 from algorithms.core.groups import episode_returns, sampled, spread
 from algorithms.core.statistics import group_advantage
 from algorithms.core.trajectory import Credit, Trajectory
-from codegym.diff.model import Diff
-from codegym.spaces import TextSpace
-from codegym.spans import reply_bytes
+from tests.algorithms.environment_for_tests import ENV
 
-ENV = "tests.algorithms.training_for_tests:Small-v0"
 USER, AGENT, END, PAD = SPECIAL = ("<|user|>", "<|agent|>", "<|end|>", "<|pad|>")
 TEMPLATE = (
     "{% for m in messages %}{% if m['role'] == 'assistant' %}{{ '<|agent|>' + m['content'] + '<|end|>' }}"
@@ -75,50 +66,6 @@ def make_model(folder: Path, seed: int = 0, **changes: Any) -> Path:
     return folder
 
 
-class SmallBytes(gym.Env[str, str]):
-    """See the module. ``fail_at``: episodes whose seed is divisible by it lose their machine at the second turn."""
-
-    observation_space = action_space = TextSpace()
-
-    def __init__(self, split: str = "train", fail_at: int = 0, reward: float | None = None) -> None:
-        self._split, self._fail_at, self._reward = split, fail_at, reward
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
-        if options and options["index"] >= 64:
-            raise IndexError(f"index={options['index']}: there are 64")
-        self._turn, self._seed = 0, seed or 0
-        return f"task {self._seed % 8}", self._info(None)
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        self._turn += 1
-        if self._fail_at and self._seed % self._fail_at == 0 and self._turn == 2:
-            return "", 0.0, False, True, self._info("the disk is gone")
-        data = reply_bytes(action)
-        reward = sum(byte < 64 for byte in data) / max(len(data), 1) if self._reward is None else self._reward
-        done = self._turn == 2
-        return f"turn {self._turn}", reward, done, False, self._info(None, done, reward)
-
-    def _info(self, trouble: str | None, done: bool = False, reward: float = 0.0) -> dict[str, Any]:
-        return {
-            "task_id": f"{self._split}-{self._seed}",
-            "turn": self._turn,
-            "action": {"kind": "text", "valid": True, "error": None},
-            "diff": Diff(),
-            "state": str(self._turn),
-            "state_before": str(max(self._turn - 1, 0)),
-            "reward_terms": {"small": reward},
-            "resolved": done and reward > 0.9,
-            "score": reward if done else 0.0,
-            "stop_reason": "submitted" if done else None,
-            "infra_error": trouble,
-            "timing": {"diff": 0.001},
-        }
-
-
-gym.register("Small-v0", entry_point=lambda **options: SmallBytes(**options))
-
-
 @dataclass
 class Nothing:
     """No options."""
@@ -145,6 +92,7 @@ def make_config(model: Path, run_dir: Path, **changes: Any) -> settings.Config:
     defaults: dict[str, Any] = {
         "model__path": str(model),
         "env__id": ENV,
+        "env__workers": 1,
         "rollout__n": 4,
         "rollout__tasks": 2,
         "rollout__max_response_tokens": 6,
@@ -165,8 +113,8 @@ def make_config(model: Path, run_dir: Path, **changes: Any) -> settings.Config:
     return config
 
 
-if __name__ == "__main__":  # one run in a process of its own, to be killed: MODEL RUN_DIR STEPS
+def run_in_process(model: Path, run_dir: Path, steps: int) -> None:
+    """A run that saves every second step; what a process that will be killed is told to do."""
     from algorithms.core.trainer import Trainer
 
-    run = make_config(Path(sys.argv[1]), Path(sys.argv[2]), trainer__steps=int(sys.argv[3]), trainer__save_every=2)
-    Trainer(run, Relative()).run()
+    Trainer(make_config(model, run_dir, trainer__steps=steps, trainer__save_every=2), Relative()).run()
