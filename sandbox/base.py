@@ -64,7 +64,7 @@ class SandboxError(RuntimeError):
 
 
 class WorkspaceError(ValueError):
-    """A path outside the workspace, or a workspace over its budget: the caller's or the code's doing, not the machine's."""
+    """A path outside the workspace, or a workspace over its budget: the caller's or the code's doing."""
 
 
 class Sandbox(abc.ABC):

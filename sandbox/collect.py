@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import select
-import sys
-import tempfile
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +54,8 @@ def anonymous(data: bytes) -> int:
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("data")
     else:
+        import tempfile
+
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())
     rest = memoryview(data)
@@ -109,4 +110,4 @@ def exit_code(wait_status: int) -> int:
 
 def cpu_exhausted(code: int) -> bool:
     """Whether the kernel ended a process for its CPU budget (Limits.cpu_s)."""
-    return sys.platform != "win32" and code == -24  # SIGXCPU
+    return code == -signal.SIGXCPU

@@ -1,8 +1,8 @@
 """Reading and writing a folder that untrusted code controls, through descriptors of its directories.
 
-Every path is walked one component at a time with ``O_NOFOLLOW``, so a symlink, or a directory swapped for one in the
-middle of a walk, never leads outside. Only regular files are read; they are opened without blocking, so a FIFO or a device
-cannot hang the caller. Names are ``str`` with ``surrogateescape``.
+Every path is walked one component at a time with ``O_NOFOLLOW``, so a symlink, or a directory swapped for one in
+the middle of a walk, never leads outside. Only regular files are read; they are opened without blocking, so a FIFO or
+a device cannot hang the caller. Names are ``str`` with ``surrogateescape``.
 """
 
 from __future__ import annotations

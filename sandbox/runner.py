@@ -6,14 +6,15 @@
         job = runner.run("import a; emit(repr(a.f(data)).encode())", files={"a.py": b"f = len"}, data=b"xyz")
         assert job.output == b"3"
 
-The program is the caller's driver; what it imports from ``files`` is not trusted. It runs as ``__main__`` with the globals
-``data`` (bytes) and ``emit`` (a function of bytes, whose messages reach the host at once), in a fresh workspace that holds
-``files`` and is first on ``sys.path``. Only the standard library is there. Untrusted code shares the program's process, so
-it can send or spoil the messages of its own job: whatever decides a grade (expected values, comparisons) stays on the host.
+The program is the caller's driver; what it imports from ``files`` is not trusted. It runs as ``__main__`` with the
+globals ``data`` (bytes) and ``emit`` (a function of bytes, whose messages reach the host at once), in a fresh workspace
+that holds ``files`` and is first on ``sys.path``. Only the standard library is there. Untrusted code shares the
+program's process, so it can forge or spoil the messages of its own job: whatever decides a grade (expected values,
+comparisons) stays on the host.
 
-Nothing survives a job: its processes are killed, its files vanish with its mount namespace, IPC that outlives processes and
-network sockets are closed to it, and neither its data nor its output passes through the process that later jobs are forked
-from. ``atexit`` handlers do not run.
+Nothing survives a job: its processes are killed, its files vanish with its mount namespace, IPC that outlives processes
+and network sockets are closed to it, and neither its data nor its output passes through the process that later jobs are
+forked from. ``atexit`` handlers do not run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
-from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable
+from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable, WorkspaceError
 from sandbox.collect import Stream, anonymous
 from sandbox.files import split
 
@@ -148,7 +149,7 @@ class Runner:
         Raises:
             SandboxError: the machine failed; the runner stays usable, with a new worker.
             SyntaxError: ``program`` does not compile.
-            WorkspaceError: a path of ``files`` leads outside the workspace.
+            WorkspaceError: a path of ``files`` leads outside the workspace, or they do not fit into it.
         """
         if self._closed or os.getpid() != self._pid:
             raise SandboxError("this runner is closed or belongs to another process: open one here with open_runner")
@@ -161,6 +162,8 @@ class Runner:
             except SandboxUnavailable as error:
                 raise SandboxError(f"a new worker could not start: {error}") from error
             result, emitted = worker.run(payload, self.limits.wall_s if timeout is None else timeout)
+        except WorkspaceError:
+            raise
         except BaseException:
             if worker is not None:
                 worker.close()  # its state is unknown: the next job gets a new one
@@ -198,7 +201,7 @@ def open_runner(
 
     Args:
         limits: budgets of one job.
-        preload: standard-library modules loaded once per worker; each makes every job a little dearer and its import free.
+        preload: standard-library modules loaded once per worker: their import is free in a job, each fork a bit dearer.
 
     Raises:
         SandboxUnavailable: the backend does not work here; the message names the remedy.

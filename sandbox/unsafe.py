@@ -1,12 +1,13 @@
 """No isolation: plain subprocesses in a temporary folder, for code that you trust and machines without namespaces.
 
-It keeps the interface: workspace, time-outs, output caps, exit codes. It promises nothing against code that means harm:
-no limits on memory, disk or processes, the machine's files and network open, and a process that leaves its process group
-(``setsid``) outlives its command. Taken only when asked for by name.
+It keeps the interface: workspace, time-outs, output caps, exit codes. It promises nothing against code that means
+harm: no limits on memory, CPU, disk or processes, the machine's files and network open, and a process that leaves its
+process group (``setsid``) outlives its command. Taken only when asked for by name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import marshal
 import os
 import resource
@@ -45,10 +46,8 @@ def _finish(process: subprocess.Popen[bytes], streams: Sequence[Stream], timeout
     done, done_inner = socket.socketpair()
 
     def kill() -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # all gone, or (macOS) only zombies left
             os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass  # all gone, or (macOS) zombies only
 
     watcher = threading.Thread(target=_watch, args=(process, done_inner), daemon=True)
     watcher.start()

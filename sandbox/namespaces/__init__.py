@@ -1,4 +1,4 @@
-"""The sandbox of Linux namespaces, by bubblewrap: one workspace, many commands. See docs/sandbox.md for its promises."""
+"""The sandbox of Linux namespaces: one workspace, many commands. docs/sandbox.md lists its promises."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class NamespaceSandbox(Sandbox):
         self.limits = limits
         self._box = Box(limits, "run", read_only=read_only)
         self._lock = threading.Lock()
+        self.cgroup_version = self._box.cgroup.version if self._box.cgroup else 0  # 0: limits by rlimits only
+        self.own_uid = self._box.owner is not None  # a real uid of its own, not one in a user namespace
 
     def run(
         self,

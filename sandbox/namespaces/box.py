@@ -7,6 +7,7 @@ Both users of it start commands the same way: ``NamespaceSandbox`` keeps one wor
 from __future__ import annotations
 
 import array
+import contextlib
 import functools
 import itertools
 import marshal
@@ -23,8 +24,9 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
-from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable
+from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable, WorkspaceError
 from sandbox.collect import Stream, anonymous, collect, cpu_exhausted, exit_code, pipe
 from sandbox.namespaces import bwrap, seccomp
 from sandbox.namespaces.cgroup import Cgroup
@@ -93,7 +95,7 @@ class Box:
     ) -> None:
         program = bwrap.find()
         root = os.geteuid() == 0
-        number = _UID_BASE + (os.getpid() + next(_UIDS)) % _UID_COUNT
+        number = _UID_BASE + (os.getpid() * 997 + next(_UIDS)) % _UID_COUNT
         self.uid, self.gid = (number, number) if root else _USER_IDS
         self.owner = (self.uid, self.gid) if root else None
         self.limits = limits
@@ -104,6 +106,7 @@ class Box:
             self.cgroup: Cgroup | None = Cgroup.create(limits)
         except OSError:
             self.cgroup = None
+        groups = self.cgroup.procs if self.cgroup else []
         config = {
             "mode": mode,
             "uid": self.uid,
@@ -111,7 +114,7 @@ class Box:
             "drop_uid": root,
             "disk_bytes": limits.disk_bytes,
             "files": limits.files,
-            "cgroup": self.cgroup.procs if self.cgroup else [],
+            "cgroup": groups,
             "rlimits": _rlimits(limits, self.cgroup is not None),
             "last_capability": _last_capability(),
             "filter": seccomp.program(network=mode == "run", ipc=mode == "run"),
@@ -135,7 +138,7 @@ class Box:
                 stderr=self._log,
                 env=environment(),
                 cwd="/",
-                pass_fds=[*given, *config["cgroup"]],
+                pass_fds=[*given, *groups],
                 start_new_session=True,
             )
         finally:
@@ -156,14 +159,15 @@ class Box:
         self._oom_seen = 0
 
     def _await_ready(self, mode: str) -> None:
-        message, ancillary = b"", []
+        message, ancillary = b"", list[tuple[int, int, bytes]]()
         if select.select([self._socket], [], [], _START_S)[0]:
             message, ancillary, _, _ = self._socket.recvmsg(16, socket.CMSG_SPACE(12) + socket.CMSG_SPACE(4))
         if message != b"ready":
             reason = self._stderr() or "no answer"
             raise SandboxUnavailable(
-                f"namespaces do not work here ({reason}); allow them (sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
-                f"in Docker --security-opt seccomp=unconfined --cap-add SYS_ADMIN), {bwrap.INSTALL}"
+                f"namespaces do not work here ({reason}): {bwrap.INSTALL}, and allow user namespaces "
+                "(sysctl kernel.apparmor_restrict_unprivileged_userns=0; in Docker --security-opt seccomp=unconfined "
+                "--security-opt systempaths=unconfined --cap-add SYS_ADMIN)"
             )
         for _, kind, data in ancillary:
             if kind == socket.SCM_CREDENTIALS:
@@ -177,7 +181,7 @@ class Box:
         text = os.pread(self._log, 2000, max(0, os.fstat(self._log).st_size - 2000))
         return " | ".join(text.decode(errors="replace").strip().splitlines()[-3:])
 
-    def start(self, request: tuple[object, ...], fds: Sequence[int]) -> None:
+    def start(self, request: tuple[Any, ...], fds: Sequence[int]) -> None:
         """Send a request to PID 1; ``finish`` must follow."""
         self.check()
         try:
@@ -205,15 +209,19 @@ class Box:
 
         Raises:
             SandboxError: the machine failed; the box is dead then.
+        WorkspaceError: a job's files do not fit.
         """
         try:
-            expired = collect(streams, self._socket.fileno(), timeout, lambda: self._socket.send(b"kill") and None)
+            expired = collect(streams, self._socket.fileno(), timeout, self._kill)
             reply = self._socket.recv(1 << 13)
         except (OSError, SandboxError) as error:
             raise self._failed(str(error)) from error
         if not reply:
             raise self._failed("PID 1 died")
-        if struct.unpack_from("<i", reply)[0] != 0:
+        kind = struct.unpack_from("<i", reply)[0]
+        if kind == 2:
+            raise WorkspaceError(f"the files cannot be written: {reply[4:].decode(errors='replace')}")
+        if kind != 0:
             raise self._failed(reply[4:].decode(errors="replace"))
         _, status, cpu = struct.unpack("<iid", reply)
         code = exit_code(status)
@@ -227,6 +235,9 @@ class Box:
             wall_s=time.monotonic() - started,
             cpu_s=cpu,
         )
+
+    def _kill(self) -> None:
+        self._socket.send(b"kill")
 
     def _oom_since_last(self) -> bool:
         if self.cgroup is None:
@@ -258,10 +269,8 @@ def _end(
     control.close()
     if os.getpid() == pid:  # a fork of the opener only lets go of its copies
         if pidfd >= 0:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)  # PID 1's end is everyone's
-            except ProcessLookupError:
-                pass
         process.wait()
         if cgroup is not None:
             cgroup.remove()

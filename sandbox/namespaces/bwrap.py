@@ -1,8 +1,8 @@
 """What a sandbox sees: the arguments of bubblewrap.
 
-The root is empty and read-only but for the system's programs and libraries, a few generated files in /etc, the running
-interpreter's own prefix (at its own path, whatever the rights of the folders above it), and one tmpfs at /box that PID 1
-mounts. Third-party packages are hidden, so that code inside sees a standard library and never this project.
+The root is empty and read-only but for the system's programs and libraries, a few generated files in /etc, the
+running interpreter's own prefix (at its own path, whatever the rights of the folders above it), and one tmpfs at /box
+that PID 1 mounts. Third-party packages are hidden: code inside sees a standard library and never this project.
 """
 
 from __future__ import annotations

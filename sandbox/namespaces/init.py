@@ -7,7 +7,8 @@ C modules and ctypes. It answers datagrams on one socket (EOF ends it, and the k
              marshal of ("job",) with descriptors payload, stdout, stderr, emit
              b"kill": kill the command that runs now
     from it  b"ready" with a descriptor of the workspace; then per command one of
-             struct "<iid" (0, wait status, CPU seconds of all its processes) or "<i" (1) + text: the machine failed
+             struct "<iid" (0, wait status, CPU seconds of all its processes),
+             struct "<i" (1) + text: the machine failed, (2) + text: the files of a job do not fit
 
 What a command reads and writes passes by: it goes through descriptors of the host, never through this process, so the
 memory that later commands are forked from holds nothing of earlier ones.
@@ -213,7 +214,7 @@ class _Server:
         text = os.read(failure, 4096)
         os.close(failure)
         if text:
-            return struct.pack("<i", 1) + text
+            return struct.pack("<i", 2 if text[:1] == b"W" else 1) + text[1:]
         return struct.pack("<iid", 0, status, cpu)
 
     def _child(self, request: tuple[Any, ...], fds: list[int], failure: int) -> NoReturn:
@@ -237,11 +238,15 @@ class _Server:
             failure = _place([null, stdout, stderr, emit, payload, failure])
             _drop(self.config, failure + 1)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            code, data = prepare(4)
+            try:
+                code, data = prepare(4)
+            except OSError as error:
+                os.write(failure, f"W{error}".encode(errors="replace")[:4000])
+                os._exit(125)
             os.close(failure)
             perform(code, data, 3)
         except BaseException as error:
-            os.write(failure, f"{type(error).__name__}: {error}".encode(errors="replace")[:4000])
+            os.write(failure, f"M{type(error).__name__}: {error}".encode(errors="replace")[:4000])
         os._exit(125)
 
     def _supervise(self, main: int) -> tuple[int, float]:
@@ -273,7 +278,7 @@ def _place(fds: list[int]) -> int:
 
 
 def _kill_all() -> None:
-    try:
+    try:  # noqa: SIM105 - contextlib is one more import a start
         os.kill(-1, signal.SIGKILL)  # everything but this process; atomic against fork
     except ProcessLookupError:
         pass

@@ -1,9 +1,9 @@
 """The system-call filter of sandboxed processes, assembled as classic BPF.
 
-``program(network=..., ipc=...)`` gives the bytes of a ``struct sock_filter[]``; PID 1 of a sandbox installs them in every
-process before untrusted code runs. The filter is a deny-list: interpreters and compilers use hundreds of calls, so it
-closes what reaches other processes, the kernel's configuration, mounts, keyrings and rarely tested kernel code, and leaves
-the rest to the namespaces, the dropped uid and the read-only root. The constants are from <linux/filter.h>,
+``program(network=..., ipc=...)`` gives the bytes of a ``struct sock_filter[]``; PID 1 of a sandbox installs them in
+every process before untrusted code runs. The filter is a deny-list: interpreters and compilers use hundreds of calls,
+so it closes what reaches other processes, the kernel's configuration, mounts, keyrings and rarely tested kernel code,
+and leaves the rest to the namespaces, the dropped uid and the read-only root. The constants are from <linux/filter.h>,
 <linux/seccomp.h> and the system-call tables of x86_64 and aarch64.
 """
 
@@ -150,7 +150,7 @@ def program(*, network: bool, ipc: bool) -> bytes:
     """
     if platform.machine() not in _ARCHITECTURES:
         raise SandboxUnavailable(
-            f"no system-call filter for {platform.machine()}: use x86_64 or aarch64, or backend='unsafe' without isolation"
+            f"no system-call filter for {platform.machine()}: use x86_64 or aarch64, or backend='unsafe'"
         )
     column, audit = _ARCHITECTURES[platform.machine()]
     families = [socket.AF_UNIX, *([socket.AF_INET, socket.AF_INET6] if network else [])]

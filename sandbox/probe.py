@@ -1,0 +1,199 @@
+"""What is guaranteed on this machine, found out by trying.
+
+``probe(backend)`` opens a sandbox and attacks it; ``demand`` turns a missing guarantee into an error. The names:
+
+==========  =========================================================================================
+fs          files of the host are unreadable but for the system's programs; nothing outside is writable
+net         no network, not even the host's loopback
+pids        the number of processes is limited
+memory      the memory of all processes together is limited
+cpu         the CPU time of a process is limited
+disk        bytes and files written are limited, /tmp and /dev/shm included
+kill_tree   whatever a command started is dead when it returns
+syscalls    a system-call filter, no capabilities, no new privileges
+pid1        the sandbox's own process cannot be killed, traced or read from inside
+==========  =========================================================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import socket
+import sys
+import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sandbox.base import Limits, SandboxUnavailable
+
+GUARANTEES = ("fs", "net", "pids", "memory", "cpu", "disk", "kill_tree", "syscalls", "pid1")
+
+_LIMITS = Limits(wall_s=30, cpu_s=1, memory_bytes=160 << 20, pids=16, disk_bytes=4 << 20, files=200)
+_CGROUP_REMEDY = "run as root, or in a delegated group of version 2 (systemd-run --user --scope -p Delegate=yes ...)"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """One promise: whether it holds here, by what, and what to do where it does not."""
+
+    name: str
+    holds: bool
+    mechanism: str
+    remedy: str = ""
+
+
+_ATTACKS = r"""
+import ctypes, errno, json, os, signal, socket, sys
+secret, port, pids, disk = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+libc = ctypes.CDLL(None, use_errno=True)
+found = {}
+
+def refused(act):
+    try:
+        act()
+    except OSError:
+        return True
+    return False
+
+def denied(*call):
+    return libc.syscall(*map(ctypes.c_long, call)) == -1 and ctypes.get_errno() == errno.EPERM
+
+def create(path):
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+
+places = ("/probe", "/usr/probe", "/etc/probe", "/dev/probe", "/proc/sys/kernel/hostname")
+found["fs"] = refused(lambda: open(secret)) and all(refused(lambda p=p: create(p)) for p in places[:4]) and \
+    refused(lambda: open(places[4], "w"))
+found["net"] = refused(lambda: socket.create_connection(("127.0.0.1", port), 2))
+
+children = []
+try:
+    while len(children) < 4 * pids:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+except OSError:
+    pass
+found["pids"] = len(children) <= pids
+for child in children:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+written = 0
+for folder in (".", "/tmp", "/dev/shm"):
+    try:
+        with open(folder + "/fill", "wb", buffering=0) as file:
+            while written <= 4 * disk:
+                written += file.write(bytes(1 << 16))
+    except OSError:
+        pass
+    os.unlink(folder + "/fill")
+found["disk"] = written <= disk
+status = dict(line.split(":\t", 1) for line in open("/proc/self/status"))
+# ptrace(PTRACE_TRACEME), unshare(CLONE_NEWUSER), by the numbers of the machine
+ptrace, unshare = {"x86_64": (101, 272), "aarch64": (117, 97)}[os.uname().machine]
+found["syscalls"] = (
+    status["Seccomp"].strip() == "2" and status["NoNewPrivs"].strip() == "1"
+    and all(int(status[s], 16) == 0 for s in ("CapEff", "CapPrm", "CapBnd", "CapAmb", "CapInh"))
+    and denied(ptrace, 0, 0, 0, 0) and denied(unshare, 0x10000000)
+)
+try:
+    os.kill(1, signal.SIGKILL)
+except PermissionError:
+    pass
+found["pid1"] = all(refused(lambda n=n: open("/proc/1/" + n, "rb")) for n in ("mem", "environ", "maps"))
+print(json.dumps(found))
+"""
+_MEMORY = """
+import os, time
+for _ in range(3):
+    if os.fork() == 0:
+        held = b"x" * (80 << 20)
+        time.sleep(20)
+        os._exit(0)
+while True:
+    try:
+        if os.wait()[1]:
+            break
+    except ChildProcessError:
+        break
+"""
+
+
+@functools.cache
+def probe(backend: str) -> tuple[Guarantee, ...]:
+    """Every guarantee, in the order of ``GUARANTEES``. Takes about two seconds; asked once per process.
+
+    Raises:
+        SandboxUnavailable: the backend does not work here at all.
+    """
+    if backend == "unsafe":
+        return tuple(Guarantee(name, False, "none", "use backend='namespaces'") for name in GUARANTEES)
+    from sandbox.namespaces import NamespaceSandbox
+
+    with contextlib.ExitStack() as stack:
+        box = stack.enter_context(NamespaceSandbox(_LIMITS))
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        secret = stack.enter_context(tempfile.NamedTemporaryFile())
+        argv = [secret.name, str(listener.getsockname()[1]), str(_LIMITS.pids), str(_LIMITS.disk_bytes)]
+        attacks = box.run(["python3", "-c", _ATTACKS, *argv])
+        try:
+            holds = json.loads(attacks.stdout)
+        except ValueError:
+            raise SandboxUnavailable(
+                f"the probe did not run: exit {attacks.exit_code}, {attacks.stderr[-300:].decode(errors='replace')!r}"
+            ) from None
+        spinning = box.run(["python3", "-c", "while True: pass"], timeout=15)
+        holds["cpu"] = spinning.timed_out and spinning.cpu_s < 5
+        box.run(["sh", "-c", "setsid sleep 1000 & sleep 1000 & true"])
+        alive = box.run(["sh", "-c", "echo /proc/[0-9]*"]).stdout.split()
+        holds["kill_tree"] = len(alive) <= 2  # PID 1 and the shell itself
+        holds["memory"] = box.run(["python3", "-c", _MEMORY], timeout=15).oom
+        group = box.cgroup_version
+    version = f"control group v{group}" if group else ""
+    mechanism = {
+        "fs": "mount namespace, read-only root" + (", own uid" if box.own_uid else ", user namespace"),
+        "net": "network namespace",
+        "pids": version or "RLIMIT_NPROC in a user namespace",
+        "memory": version or "RLIMIT_AS, per process only",
+        "cpu": "RLIMIT_CPU",
+        "disk": "sized tmpfs",
+        "kill_tree": "PID namespace, own PID 1",
+        "syscalls": "seccomp filter",
+        "pid1": "not dumpable, PID namespace",
+    }
+    remedy = {"pids": _CGROUP_REMEDY, "memory": _CGROUP_REMEDY}
+    return tuple(
+        Guarantee(n, holds[n], mechanism[n], "" if holds[n] else remedy.get(n, "report it: the sandbox is broken here"))
+        for n in GUARANTEES
+    )
+
+
+def demand(backend: str, require: Collection[str]) -> None:
+    """Raises SandboxUnavailable naming each guarantee in ``require`` that does not hold; ValueError for other names."""
+    if unknown := sorted(set(require) - set(GUARANTEES)):
+        raise ValueError(f"no guarantee named {', '.join(unknown)}: there are {', '.join(GUARANTEES)}")
+    missing = [g for g in probe("namespaces" if backend == "auto" else backend) if g.name in require and not g.holds]
+    if missing:
+        reasons = "; ".join(f"{g.name} ({g.mechanism}): {g.remedy}" for g in missing)
+        raise SandboxUnavailable(f"not guaranteed by backend {backend!r} here: {reasons}")
+
+
+def table() -> tuple[str, bool]:
+    """What ``python -m sandbox doctor`` prints, and whether the sandbox of namespaces works."""
+    try:
+        found = probe("namespaces")
+    except SandboxUnavailable as error:
+        return f"namespaces: unavailable\n  {error}", False
+    from sandbox.namespaces import bwrap
+
+    lines = [f"namespaces: works, with {bwrap.find()} and {bwrap.interpreter()} (Python {sys.version.split()[0]})"]
+    for g in found:
+        lines.append(
+            f"  {'yes' if g.holds else 'NO ':4}{g.name:11}{g.mechanism}{'  -> ' + g.remedy if g.remedy else ''}"
+        )
+    lines.append("unsafe: works, guarantees nothing; only taken when asked for by that name")
+    return "\n".join(lines), True
