@@ -90,6 +90,7 @@ for folder in (".", "/tmp", "/dev/shm"):
                 written += file.write(bytes(1 << 16))
     except OSError:
         pass
+for folder in (".", "/tmp", "/dev/shm"):
     os.unlink(folder + "/fill")
 found["disk"] = written <= disk
 status = dict(line.split(":\t", 1) for line in open("/proc/self/status"))
@@ -135,7 +136,7 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
     from sandbox.namespaces import NamespaceSandbox
 
     with contextlib.ExitStack() as stack:
-        box = stack.enter_context(NamespaceSandbox(_LIMITS))
+        box = stack.enter_context(contextlib.closing(NamespaceSandbox(_LIMITS)))
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         secret = stack.enter_context(tempfile.NamedTemporaryFile())
         argv = [secret.name, str(listener.getsockname()[1]), str(_LIMITS.pids), str(_LIMITS.disk_bytes)]
@@ -192,8 +193,7 @@ def table() -> tuple[str, bool]:
 
     lines = [f"namespaces: works, with {bwrap.find()} and {bwrap.interpreter()} (Python {sys.version.split()[0]})"]
     for g in found:
-        lines.append(
-            f"  {'yes' if g.holds else 'NO ':4}{g.name:11}{g.mechanism}{'  -> ' + g.remedy if g.remedy else ''}"
-        )
+        remedy = f"  -> {g.remedy}" if g.remedy else ""
+        lines.append(f"  {'yes' if g.holds else 'NO':4}{g.name:11}{g.mechanism}{remedy}")
     lines.append("unsafe: works, guarantees nothing; only taken when asked for by that name")
     return "\n".join(lines), True

@@ -151,8 +151,9 @@ def _execute(code: CodeType, names: dict[str, Any]) -> int:
         sys.stderr.write(f"{stop.code}\n")
         return 1
     except BaseException as error:
-        trace = error.__traceback__
-        sys.excepthook(type(error), error, trace.tb_next if trace else None)  # without this function's frame
+        if error.__traceback__ is not None:
+            error = error.with_traceback(error.__traceback__.tb_next)  # without this function's frame
+        sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
 
