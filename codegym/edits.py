@@ -17,7 +17,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from codegym.actions.base import Edit, Lines, Replace, Text, Write
 from codegym.finding import EditError, Found, find, line_starts
@@ -45,17 +45,38 @@ class _Piece:
     exact: bool
 
 
-@dataclass
+#: Marks, as its place, an origin that stands for text of the old file; its source is a range of that file.
+_OLD = Span(-1, -1)
+
+
 class _File:
-    data: bytes
-    origins: list[Origin] = field(default_factory=list)
+    """A file being edited: its bytes, and origins for all of them, those of the old file's text included."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._old_size = len(data)
+        whole = Span(0, len(data))
+        self._origins = [Origin(whole, whole, _OLD)] if data else []
+
+    def origins(self) -> tuple[Origin, ...]:
+        """What edits wrote, each origin with the old text that it and those it touches replaced."""
+        found: list[Origin] = []
+        together: list[Origin] = []
+        position = 0
+        for origin in [*self._origins, Origin(NOWHERE, Span(self._old_size, self._old_size), _OLD)]:
+            if origin.place != _OLD:
+                together.append(origin)
+                continue
+            found += [replace(written, old=Span(position, origin.source.start)) for written in together]
+            together, position = [], origin.source.end
+        return tuple(found)
 
     def splice(self, start: int, end: int, pieces: Sequence[_Piece], text: Text, place: Span, header: Span) -> None:
         """Replace bytes ``start`` to ``end`` by the pieces and bring the origins up to date."""
         data = b"".join(piece.data for piece in pieces)
         shift = len(data) - (end - start)
         before, after = list[Origin](), list[Origin]()
-        for origin in self.origins:
+        for origin in self._origins:
             low, high = origin.new
             if high <= start:
                 before.append(origin)
@@ -73,7 +94,7 @@ class _File:
             position = new.end
         if not data:
             written = [Origin(Span(start, start), text.span, place, not text.data, header)]
-        self.origins = before + written + after
+        self._origins = before + written + after
         self.data = self.data[:start] + data + self.data[end:]
 
 
@@ -119,7 +140,7 @@ def apply_edits(files: Mapping[str, bytes], edits: Sequence[Edit], *, tolerant: 
         raise EditError(f"nothing changed: {', '.join(work) or 'no file'} already reads so")
     return Applied(
         {**files, **{path: file.data for path, file in work.items()}},
-        {path: tuple(file.origins) for path, file in work.items()},
+        {path: file.origins() for path, file in work.items()},
         tuple(notes),
     )
 

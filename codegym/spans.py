@@ -28,6 +28,7 @@ class Origin:
         place: the bytes of the reply that named the place (path, search text, line numbers).
         exact: byte k of ``new`` is byte k of ``source``; false where a line end was translated.
         header: the bytes that named the file, where they stand apart from ``place``; else empty.
+        old: the bytes of the old file that this origin and those it touches replaced; None if that is not known.
     """
 
     new: Span
@@ -35,6 +36,7 @@ class Origin:
     place: Span
     exact: bool = True
     header: Span = NOWHERE
+    old: Span | None = None
 
 
 def _surrogate(error: UnicodeError) -> tuple[bytes, int]:

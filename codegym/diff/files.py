@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from codegym.diff.languages import language_of
-from codegym.diff.lines import Cut, cut_lines, fit
+from codegym.diff.lines import Cut, cut_file
 from codegym.diff.model import Change, Diff, FileDiff, Hunk
 from codegym.diff.sources import Written
 from codegym.diff.syntax import syntax_changes
@@ -60,8 +60,8 @@ def _language(path: str) -> str | None:
 
 def _diff_file(path: str, old: bytes | None, new: bytes | None, written: Written) -> FileDiff:
     before, after = old or b"", new or b""
-    found = cut_lines(before, after)
-    cuts = fit(found.cuts, before, after, written)
+    found = cut_file(before, after, written)
+    cuts = found.cuts
     hunks = tuple(
         Hunk(Span(a, b), Span(c, d), after[c:d], written.source(c, d), written.place(c, d)) for a, b, c, d in cuts
     )

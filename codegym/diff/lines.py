@@ -4,7 +4,8 @@
 
 Lines end at ``\\n`` only. Equal beginnings and ends are skipped without looking at lines, what lies between is aligned
 by a longest common subsequence of lines (bit-parallel, rapidfuzz: n x m / 64 steps), or taken whole when that is too
-large. :func:`fit` then moves and narrows each hunk to what a reply wrote, as far as the bytes allow.
+large. Where a reply edited, :func:`cut_file` looks only inside what each edit replaced, so that a hunk never takes an
+equal line beside it for the one that was written.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Indel
 
 from codegym.diff.sources import Written
+from codegym.spans import Span
 
 #: Old lines x new lines aligned: 10,000 x 10,000 take about 50 ms and 12 MB.
 MOST_ALIGNED = 10**8
@@ -106,50 +108,40 @@ def _offsets(lines: Sequence[bytes], start: int) -> list[int]:
     return offsets
 
 
-def fit(cuts: Sequence[Cut], old: bytes, new: bytes, written: Written) -> list[Cut]:
-    """Move and narrow hunks to the bytes that the reply wrote. The bytes that change stay the same.
+def cut_file(old: bytes, new: bytes, written: Written) -> Cuts:
+    """The hunks of a file, each within what one edit replaced if the origins say what that was.
 
-    A hunk that only inserts or deletes can often stand at several places (one of two equal lines went: which?); it is
-    put where an edit wrote. Then bytes at its ends that are equal in both files and that no edit wrote are left out;
-    without edits, the equal line end alone.
+    Without origins a hunk is whole lines but for a line end that both sides have.
     """
-    fitted: list[Cut] = []
-    for number, cut in enumerate(cuts):
-        floor = fitted[-1][3] if fitted else 0
-        ceiling = cuts[number + 1][2] if number + 1 < len(cuts) else len(new)
-        a, b, c, d = _slide(cut, old, new, written, c_min=floor, d_max=ceiling) if written else cut
-        if b > a and d > c:
-            a, b, c, d = _narrow((a, b, c, d), old, new, written)
-        fitted.append((a, b, c, d))
-    return fitted
+    regions = written.regions()
+    if regions and _explain(old, new, regions):
+        cuts: list[Cut] = []
+        coarse = False
+        for before, after in regions:
+            found = cut_lines(old[slice(*before)], new[slice(*after)])
+            coarse = coarse or found.coarse
+            i, j = before.start, after.start
+            cuts += [(a + i, b + i, c + j, d + j) for a, b, c, d in found.cuts]
+        return Cuts(cuts, coarse)
+    found = cut_lines(old, new)
+    return Cuts([_without_line_end(cut, old, new) for cut in found.cuts], found.coarse)
 
 
-def _slide(cut: Cut, old: bytes, new: bytes, written: Written, *, c_min: int, d_max: int) -> Cut:
+def _explain(old: bytes, new: bytes, regions: Sequence[tuple[Span, Span]]) -> bool:
+    """Whether the files are equal outside the regions."""
+    i = j = 0
+    for before, after in [*regions, (Span(len(old), len(old)), Span(len(new), len(new)))]:
+        if before.start < i or after.start < j or old[i : before.start] != new[j : after.start]:
+            return False
+        i, j = before.end, after.end
+    return True
+
+
+def _without_line_end(cut: Cut, old: bytes, new: bytes) -> Cut:
     a, b, c, d = cut
-    if (b > a) == (d > c):
-        return cut
-    text, start, end = (old, a, b) if b > a else (new, c, d)
-    room_up, room_down = c - c_min, d_max - d
-    up = common_suffix(text[:end], text[max(0, start - room_up) : start], min(room_up, start))
-    down = common_prefix(text[start : start + room_down], text[end : end + room_down])
-    length = d - c
-    starts = {*written.bounds(c - up, c + down), *(bound - length for bound in written.bounds(d - up, d + down))}
-    best = max(starts, key=lambda s: (written.held(s, s + length), -abs(s - c), s), default=c)
-    if written.held(best, best + d - c) <= written.held(c, d):
-        return cut
-    return a + best - c, b + best - c, best, best + d - c
-
-
-def _narrow(cut: Cut, old: bytes, new: bytes, written: Written) -> Cut:
-    a, b, c, d = cut
-    before, after = old[a:b], new[c:d]
-    if not written.touching(c, d):
-        ending = b"\r\n" if before.endswith(b"\r\n") and after.endswith(b"\r\n") else b"\n"
-        both = before.endswith(ending) and after.endswith(ending) and min(len(before), len(after)) > len(ending)
-        return (a, b - len(ending), c, d - len(ending)) if both else cut
-    head = min(common_prefix(before, after), written.first_from(c) - c)
-    tail = min(common_suffix(before, after, min(len(before), len(after)) - head), d - written.last_until(d))
-    return a + head, b - tail, c + head, d - tail
+    ending = b"\r\n" if old.endswith(b"\r\n", a, b) and new.endswith(b"\r\n", c, d) else b"\n"
+    both = old.endswith(ending, a, b) and new.endswith(ending, c, d) and min(b - a, d - c) > len(ending)
+    return (a, b - len(ending), c, d - len(ending)) if both else cut
 
 
 class Kept:

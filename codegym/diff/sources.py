@@ -35,27 +35,17 @@ class Written:
         ]
         return inside or [o for o in near if start == end or o.new.start == o.new.end]
 
-    def bounds(self, low: int, high: int) -> list[int]:
-        """Places from ``low`` to ``high`` (included) at which an origin starts or ends."""
-        starts = self._starts[bisect_left(self._starts, low) : bisect_right(self._starts, high)]
-        return starts + self._ends[bisect_left(self._ends, low) : bisect_right(self._ends, high)]
-
-    def held(self, start: int, end: int) -> int:
-        """Bytes of the range that edits wrote; of an empty one, 2 if one deleted there, 1 if one wrote beside it."""
-        first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
-        if start == end:
-            return max((2 if o.new == (start, start) else 1 for o in self._origins[first:last]), default=0)
-        return sum(max(0, min(end, o.new.end) - max(start, o.new.start)) for o in self._origins[first:last])
-
-    def first_from(self, start: int) -> int:
-        """The first place from ``start`` on that an edit wrote or deleted at."""
-        at = bisect_left(self._ends, start)
-        return max(start, self._starts[at])
-
-    def last_until(self, end: int) -> int:
-        """The last place up to ``end`` that an edit wrote or deleted at."""
-        at = bisect_right(self._starts, end) - 1
-        return min(end, self._ends[at])
+    def regions(self) -> list[tuple[Span, Span]] | None:
+        """Disjoint (old, new) ranges in order that hold all that edits did, or None if the origins do not say."""
+        found: list[tuple[Span, Span]] = []
+        for origin in self._origins:
+            if origin.old is None:
+                return None
+            if found and found[-1][0] == origin.old and found[-1][1].end == origin.new.start:
+                found[-1] = (origin.old, Span(found[-1][1].start, origin.new.end))
+            else:
+                found.append((origin.old, origin.new))
+        return found
 
     def source(self, start: int, end: int) -> tuple[Span, ...]:
         """The reply's bytes that wrote the range: cut to it where the origin is exact, joined where they meet."""

@@ -281,6 +281,8 @@ def test_exact_sources_hold_the_new_text(old, edits):
         return
     diff = diff_files(files, applied.files, applied.origins)
     assert apply(diff, files) == applied.files
+    patch = unified(Diff(tuple(file for file in diff.files if file.path == "a.py")), files)
+    assert patched(old, reply_bytes(patch)) == applied.files["a.py"]
     for file in diff.files:
         after = applied.files[file.path]
         origins = applied.origins[file.path]

@@ -182,6 +182,14 @@ def test_origins_say_who_wrote_what():
     assert (origin.new, origin.source, origin.place, origin.header) == ((4, 6), (100, 102), (0, 1), (50, 60))
 
 
+def test_origins_say_what_they_replaced():
+    edits = [replace("a", b"b", b"12345"), replace("a", b"d\n", b""), replace("a", b"45c", b"z\ny")]
+    applied = apply_edits({"a": b"abcd\ne\n"}, edits)
+    assert applied.files["a"] == b"a123z\nye\n"
+    assert [(o.new, o.old) for o in applied.origins["a"]] == [((1, 4), (1, 5)), ((4, 7), (1, 5)), ((7, 7), (1, 5))]
+    assert apply_edits({}, [Write("a", text(b"x"))]).origins["a"][0].old == (0, 0)
+
+
 def test_translated_line_ends_are_inexact_alone():
     applied = apply_edits({"a": b"a\r\nb\r\n"}, [replace("a", b"b", b"bb\nc")])
     assert spans(applied) == [((3, 5), (100, 102), True), ((5, 7), (102, 103), False), ((7, 8), (103, 104), True)]
