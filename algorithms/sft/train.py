@@ -70,7 +70,8 @@ def encode(
     tokenizer: PreTrainedTokenizerFast, messages: list[dict[str, str]], prompt_weight: float
 ) -> tuple[list[int], list[float]]:
     """A conversation's ids, and the weight of each in the loss: 1 for what the agent writes and its end token."""
-    user, agent, end = tokenizer.convert_tokens_to_ids(["<|user|>", "<|agent|>", "<|end|>"])
+    vocabulary = tokenizer.get_vocab()
+    user, agent, end = (vocabulary[token] for token in ("<|user|>", "<|agent|>", "<|end|>"))
     ids: list[int] = []
     weights: list[float] = []
     for message in messages:
@@ -168,7 +169,8 @@ def save(
 ) -> None:
     """Write the model (weights in bfloat16, half the size; load them as float32), the tokenizer and ``sft.json``."""
     folder.mkdir(parents=True, exist_ok=True)
-    model.to(torch.bfloat16).save_pretrained(folder)
+    model.to(dtype=torch.bfloat16)  # type: ignore[call-arg]  # the decorator hides the signature
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder, save_jinja_files=False)
     about = {"settings": dataclasses.asdict(settings), "habits": dataclasses.asdict(Habits()), **record}
     (folder / "sft.json").write_text(json.dumps(about, indent=1) + "\n")
