@@ -74,7 +74,7 @@ def find_anchors(
     sequences = [tuple(number[key] for key in root.keys) for root in roots]
     text, starts, owner = joined(sequences, [root.member for root in roots])
     candidates = _candidates(text, starts, owner, near_duplicates(roots, sequences, names, eta), score)
-    chosen = choose(candidates, len(text), limit)
+    chosen = choose(candidates, text >= len(roots), limit)
     pieces = _cut_all(roots, chosen, starts, score)
 
     ids = [_id(candidate, sequences, starts, names) for candidate in chosen]
@@ -106,14 +106,13 @@ def _candidates(text, starts, owner, classes, score: Score) -> list[Candidate]:
     for repeat in repeats:
         at = suffixes[repeat.first : repeat.last]
         weight = round(score(repeat.length, repeat.owners) * SCALE)
-        found.append(
-            Candidate((0, repeat.first, repeat.length), at, np.full(len(at), repeat.length, dtype=np.int64), weight)
-        )
+        lengths = np.broadcast_to(np.int64(repeat.length), at.shape)  # no copy: nested repeats would add up to n^2
+        found.append(Candidate((0, repeat.first, repeat.length), at, lengths, len(at) * repeat.length, weight))
     for k, where in enumerate(classes):
         at = np.array([starts[root] + first for root, first, _ in where])
         lengths = np.array([last - first for _, first, last in where])
         weight = round(score(float(lengths.mean()), len(np.unique(owner[at]))) * SCALE)
-        found.append(Candidate((1, k, 0), at, lengths, weight))
+        found.append(Candidate((1, k, 0), at, lengths, int(lengths.sum()), weight))
     return found
 
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 SCALE = 1 << 30
-#: Candidates weighed, those with the highest possible gain first: 32 for each of the 64 anchors that can be chosen.
-MAX_CANDIDATES = 2048
+#: Candidates weighed, those with the highest possible gain first. Only texts of very many nested repeats (10,000 equal
+#: lines have as many) come near it; it bounds the time spent on them.
+MAX_CANDIDATES = 20_000
 
 
 def groupability(lines: float, n: int, s0: float = 8.0, g0: float = 8.0, shape: str = "exp") -> float:
@@ -45,13 +46,13 @@ class Candidate:
     key: tuple[int, int, int]
     starts: np.ndarray
     lengths: np.ndarray
+    total: int  # the sum of the lengths
     weight: int
 
     def covered(self) -> np.ndarray:
         """Distinct positions of the joined text that some occurrence covers."""
-        total = int(self.lengths.sum())
-        if total <= 4096:
-            offsets = np.arange(total) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
+        if self.total <= 4096:
+            offsets = np.arange(self.total) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
             return np.unique(np.repeat(self.starts, self.lengths) + offsets)
         # Overlapping occurrences of long repeats add up to far more than the text: merge intervals first.
         order = np.argsort(self.starts)
@@ -61,29 +62,39 @@ class Candidate:
         return np.concatenate([np.arange(a, b) for a, b in zip(starts[new], merged_ends, strict=True)])
 
 
-def choose(candidates: Sequence[Candidate], size: int, limit: int) -> list[Candidate]:
-    """At most ``limit`` candidates that cover a text of ``size`` with the most weight, greedily."""
-    best = np.zeros(size, dtype=np.int64)
-    bounds = [(-c.weight * min(int(c.lengths.sum()), size), c.key, k) for k, c in enumerate(candidates)]
-    heap = [(bound, key, k, -1) for bound, key, k in heapq.nsmallest(MAX_CANDIDATES, bounds)]
+def choose(candidates: Sequence[Candidate], lines: np.ndarray, limit: int) -> list[Candidate]:
+    """At most ``limit`` candidates that cover the joined text with the most weight, greedily.
+
+    ``lines`` is bool [N]: which positions of the text are units (the others are separators).
+    """
+    best = np.zeros(len(lines), dtype=np.int64)
+    most = int(lines.sum())
+    bounds = [(-c.weight * min(c.total, most), c.key, k) for k, c in enumerate(candidates)]
+    heap = heapq.nsmallest(MAX_CANDIDATES, bounds)
     chosen: list[Candidate] = []
-    covers: dict[int, np.ndarray] = {}
     while heap and len(chosen) < limit:
-        _, key, k, evaluated = heapq.heappop(heap)
+        _, key, k = heapq.heappop(heap)
         candidate = candidates[k]
-        covered = covers.get(k)
-        if covered is None:
+        gain = _gain(candidate, best, lines)
+        # Bounds and older gains are never too low, so what still comes first is the best.
+        if gain and heap and heap[0][:2] < (-gain, key):
+            heapq.heappush(heap, (-gain, key, k))
+        elif gain:
             covered = candidate.covered()
-            if len(covered) <= 4096:
-                covers[k] = covered
-        if evaluated == len(chosen):
             best[covered] = np.maximum(best[covered], candidate.weight)
             chosen.append(candidate)
-            continue
-        gain = int(np.maximum(candidate.weight - best[covered], 0).sum())
-        if gain:
-            heapq.heappush(heap, (-gain, key, k, len(chosen)))
     return chosen
+
+
+def _gain(candidate: Candidate, best: np.ndarray, lines: np.ndarray) -> int:
+    """What the lines it covers would gain."""
+    improvable = np.flatnonzero(lines & (best < candidate.weight))
+    if len(improvable) * len(candidate.starts) > 1 << 16:
+        return int(np.maximum(candidate.weight - best[candidate.covered()], 0).sum())
+    # Few lines or few occurrences: ask each line, without laying out what long repeats cover many times over.
+    at = improvable[:, None]
+    inside = ((candidate.starts <= at) & (at < candidate.starts + candidate.lengths)).any(1)
+    return int((candidate.weight - best[improvable[inside]]).sum())
 
 
 def cut(size: int, occurrences: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, int, int]]:

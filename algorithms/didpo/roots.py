@@ -8,7 +8,8 @@ of any hunk, and a change made by a shell command was written by no range: neith
 or *replaced* something is no part of it: that is decided by how the diff is aligned, not by the agent.
 
 A **deletion** writes nothing. It is one unit that says what went (kinds of node and number of bytes, for the diff
-carries no old text), and its range is the bytes that named the place, the only ones that made it happen.
+carries no old text), and its range is the bytes that named the place, the only ones that made it happen: the last
+range of them, since formats name the file first and then the place in it.
 """
 
 from __future__ import annotations
@@ -81,10 +82,10 @@ def _deleted(hunk: Hunk, file: FileDiff, places: _Places) -> Iterator[_Piece]:
         what = f"bytes:{hunk.old.end - hunk.old.start}"
     text = b"\x00deleted " + what.encode()
     key = (places.named(gone[0][1].symbol if gone else ""), text)
-    # An empty replacement has a source of no bytes; what named the place then stands for it.
-    for span in hunk.place:
-        if span.start < span.end:
-            yield (Unit(text, span.start, span.end),), (key,), ()
+    named = [span for span in hunk.place if span.start < span.end]
+    if named:
+        start, end = named[-1]
+        yield (Unit(text, start, end),), (key,), ()
 
 
 class _Places:

@@ -4,8 +4,9 @@ Pieces are whole root diffs, single units, and runs of units that are nodes of t
 so where no sequence recurs, the structure still offers something to compare. Similarity is rapidfuzz's normalised
 Indel similarity, 2 * common subsequence / total length, of the units' texts. Most frequent pieces lead, and a piece
 joins the first leader it resembles among those that share a sketch value with it: the 8 smallest hashes of its token
-3-shingles. With half of the shingles in common, which .8 implies but for the shortest lines, a pair is missed once in
-250 times; short lines have no more than 8 shingles, so nothing is left out of their sketch.
+3-shingles. A pair that shares the fraction J of its shingles is missed with probability about (1 - J)^8: one in 250 at
+one half. Pairs alike in characters that share hardly three tokens in a row (a name changed everywhere) can be missed.
+Lines of up to 8 shingles are in their sketch whole.
 """
 
 from __future__ import annotations

@@ -80,9 +80,7 @@ def configs() -> list[LossConfig]:
 def test_value_and_gradient_equal_the_slow_formula(config, seed):
     validate(config)
     new, old, advantages, mask, ref, entropy = batch(seed)
-    loss, _ = policy_loss(
-        new, old, advantages, mask, config, denominators([mask]), ref_logprobs=ref, entropy=entropy
-    )
+    loss, _ = policy_loss(new, old, advantages, mask, config, denominators([mask]), ref_logprobs=ref, entropy=entropy)
     (grad,) = torch.autograd.grad(loss, new)
     value, expected = slow(new.detach(), old, advantages, mask, config, ref, entropy)
     assert loss.item() == pytest.approx(value, abs=1e-9)

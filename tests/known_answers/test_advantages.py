@@ -176,9 +176,7 @@ def test_a16_a_trajectory_repeating_itself_is_no_group():
     assert anchor.score == pytest.approx(groupability(1, 2))
 
 
-@pytest.mark.parametrize(
-    ("lines", "n", "right"), [(8, 1, 0), (8, 8, 0.368614), (1, 32, 0.115064), (32, 4, 0.306983)]
-)
+@pytest.mark.parametrize(("lines", "n", "right"), [(8, 1, 0), (8, 8, 0.368614), (1, 32, 0.115064), (32, 4, 0.306983)])
 def test_a17_groupability(lines, n, right):
     assert groupability(lines, n) == pytest.approx(right, abs=1e-6)
 
