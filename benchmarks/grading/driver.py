@@ -3,7 +3,7 @@
 Its source is the program of a job: :mod:`benchmarks.grading.examples` appends ``main(data, emit)``. It never holds
 an expected value, so code that reads or takes over this process can only report what it computed. ``data`` is
 JSON ``{"tests": [[source, ...], ...], "modules": [top-level names], "cpu_s": s, "timeouts": n, "keep": characters}``;
-the records are JSON arrays, one a line: ``["start"]``, then ``[test, example, "gave" | "raised" | "timeout", text]``
+the messages are JSON arrays: ``["start"]``, then ``[test, example, "gave" | "raised" | "timeout", text]``
 as they happen.
 """
 
@@ -57,7 +57,7 @@ def main(data: bytes, emit: Callable[[bytes], object]) -> None:
             print(repr(value))
 
     def record(*fields: object) -> None:
-        emit(json.dumps(fields).encode() + b"\n")
+        emit(json.dumps(fields).encode())
 
     def described(error: BaseException) -> str:
         lines = traceback.format_exception_only(type(error), error)

@@ -21,17 +21,13 @@ import inspect
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 from benchmarks.base import Grade, Test, Workspace
 from benchmarks.grading import driver
-from sandbox.base import Limits, SandboxError
-
-if TYPE_CHECKING:
-    from sandbox.runner import JobResult, Runner
+from sandbox import JobResult, Limits, Runner, SandboxError, WorkspaceError, open_runner
 
 CPU_S = 0.5  # of one test: a right one takes milliseconds; CPU time, because a busy machine must not change a verdict
 MAX_TIMEOUTS = 2  # tests that run out of time before the rest is not tried: bounds the cost of an endless loop
@@ -62,7 +58,7 @@ class ExampleGrader:
     Args:
         workers: jobs at once.
         limits: of one job.
-        open_runner: opens the runner; :func:`sandbox.runner.open_runner` unless given.
+        open_runner: opens the runner.
     """
 
     def __init__(
@@ -70,7 +66,7 @@ class ExampleGrader:
         *,
         workers: int = 1,
         limits: Limits | None = None,
-        open_runner: Callable[..., Runner] | None = None,
+        open_runner: Callable[..., Runner] = open_runner,
     ) -> None:
         if workers < 1:
             raise ValueError(f"workers={workers}: needs at least 1")
@@ -83,7 +79,8 @@ class ExampleGrader:
     def grade(self, tests: Sequence[Test], files: Workspace) -> Grade:
         """The verdict of the tests on these files. Only ``*.py`` files take part; the rest cannot change it.
 
-        Raises ValueError if there are no tests: nothing would be judged.
+        Raises ValueError if there are no tests: nothing would be judged; SandboxUnavailable if this machine has no
+        sandbox.
         """
         if not tests:
             raise ValueError("no tests to grade by")
@@ -126,6 +123,9 @@ class ExampleGrader:
             result = self._open_runner().run(_PROGRAM, files=modules, data=json.dumps(job).encode(), timeout=WALL_S)
         except SandboxError as error:
             return _broken(tests, str(error) or type(error).__name__)
+        except WorkspaceError as error:  # the agent's doing: files that fit into no workspace
+            line = f"cannot be graded: {error}"[:DETAIL]
+            return Grade(False, 0.0, {test.id: "error" for test in tests}, {test.id: line for test in tests})
         started, records = _read(result)
         if not started:
             stderr = result.exec.stderr.decode(errors="replace").strip().splitlines()
@@ -136,10 +136,6 @@ class ExampleGrader:
         with self._lock:
             self.jobs += 1
             if self._runner is None:
-                if self._open is None:
-                    from sandbox.runner import open_runner  # only now: importing benchmarks must stay cheap
-
-                    self._open = open_runner
                 self._runner = self._open(limits=self._limits, workers=self._workers)
             return self._runner
 
@@ -210,23 +206,19 @@ def _short(text: str, room: int) -> str:
 
 
 def _read(result: JobResult) -> tuple[bool, dict[tuple[int, int], list[Record]]]:
-    """The records of a job; what is not one (a record cut by a kill, bytes of the graded code) is left out."""
+    """The records of a job; what is not one (bytes of the graded code) is left out."""
     started, records = False, dict[tuple[int, int], list[Record]]()
-    for value in _values(result.output):
+    for message in result.messages:
+        try:
+            value = json.loads(message)
+        except (ValueError, RecursionError):
+            continue
         match value:
             case ["start"]:
                 started = True
             case [int(test), int(example), ("gave" | "raised" | "timeout") as kind, str(text)]:
                 records.setdefault((test, example), []).append(Record(kind, text))
     return started, records
-
-
-def _values(output: bytes) -> Iterator[Any]:
-    for line in output.split(b"\n"):
-        try:
-            yield json.loads(line)
-        except (ValueError, RecursionError):
-            continue
 
 
 def _broken(tests: Sequence[Test], cause: str) -> Grade:

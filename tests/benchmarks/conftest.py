@@ -2,76 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from benchmarks.grading.examples import ExampleGrader
 
-_WRAP = """
-import os, sys
-sys.path.insert(0, os.getcwd())
-fd = int(sys.argv[1])
-emit = lambda b: os.write(fd, b)
-data = sys.stdin.buffer.read()
-exec(compile(open(sys.argv[2]).read(), "driver", "exec"), {"data": data, "emit": emit, "__name__": "job"})
-"""
-
-
-class FakeRunner:
-    def __init__(self, limits, workers):
-        self.limits = limits
-
-    def run(self, program, *, files, data, timeout):
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out:
-            work = Path(folder, "w")
-            work.mkdir()
-            for path, content in files.items():
-                (work / path).parent.mkdir(parents=True, exist_ok=True)
-                (work / path).write_bytes(content)
-            Path(folder, "p.py").write_text(program)
-            timed_out = False
-            try:
-                done = subprocess.run(
-                    [sys.executable, "-I", "-S", "-c", _WRAP, str(out.fileno()), str(Path(folder, "p.py"))],
-                    input=data,
-                    timeout=timeout,
-                    cwd=work,
-                    pass_fds=[out.fileno()],
-                    capture_output=True,
-                    check=False,
-                )
-                code, stderr = done.returncode, done.stderr
-            except subprocess.TimeoutExpired:
-                code, stderr, timed_out = -9, b"", True
-            out.seek(0)
-            return SimpleNamespace(
-                exec=SimpleNamespace(exit_code=code, stderr=stderr, timed_out=timed_out), output=out.read()
-            )
-
-    def close(self):
-        pass
-
-
-def open_fake(limits, workers):
-    return FakeRunner(limits, workers)
-
 
 @pytest.fixture(scope="session")
 def grader() -> Iterator[ExampleGrader]:
-    with ExampleGrader(workers=2, open_runner=open_fake) as made:
+    with ExampleGrader(workers=2) as made:
         yield made
-
-
-@pytest.fixture
-def make_grader():
-    return lambda: ExampleGrader(open_runner=open_fake)
 
 
 QUEUE = '''\
@@ -162,7 +104,3 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for path, text in files.items():
             (folder / name / path).write_text(text)
     return folder
-
-
-if importlib.util.find_spec("sandbox.runner") is None:
-    sys.modules["sandbox.runner"] = SimpleNamespace(open_runner=open_fake)

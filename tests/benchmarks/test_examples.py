@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,7 +12,8 @@ import pytest
 from benchmarks.base import Grade, Test
 from benchmarks.grading import examples
 from benchmarks.grading.examples import ExampleGrader, Record, judge
-from sandbox.base import SandboxError
+from benchmarks.repair import program
+from sandbox import SandboxError, SandboxUnavailable
 
 ADD = Test("adds", ">>> from m import add\n>>> add(2, 3)\n5\n")
 MORE = Test("more", ">>> from m import add\n>>> add(20, 22)\n42\n")
@@ -284,7 +285,7 @@ def output(*records: Any, stderr: bytes = b"", exit_code: int = 0) -> Any:
 
     class Result:
         exec: Any = Exec()
-        output = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+        messages = tuple(json.dumps(record).encode() for record in records)
 
     Result.exec.stderr, Result.exec.exit_code = stderr, exit_code
     return Result()
@@ -323,8 +324,50 @@ def test_a_runner_that_cannot_open_is_infra_error() -> None:
     assert ExampleGrader(open_runner=refuse).grade((ADD,), {}).infra_error == "no namespaces"
 
 
-def test_close_twice_and_use_again(make_grader: Callable[[], ExampleGrader]) -> None:
-    grader = make_grader()
+def test_a_machine_without_a_sandbox_is_told_at_once() -> None:
+    def refuse(**_: Any) -> Any:
+        raise SandboxUnavailable("install bubblewrap")
+
+    with pytest.raises(SandboxUnavailable, match="install bubblewrap"):
+        ExampleGrader(open_runner=refuse).grade((ADD,), {})
+
+
+@pytest.mark.parametrize("path", ["../m.py", "/tmp/m.py", "a/../../m.py"])
+def test_files_that_fit_in_no_workspace_are_the_agents_doing(grader: ExampleGrader, path: str) -> None:
+    grade = grader.grade((ADD,), {path: RIGHT.encode(), "m.py": RIGHT.encode()})
+    assert (grade.resolved, grade.infra_error, grade.tests) == (False, None, {"adds": "error"})
+    assert grade.details["adds"].startswith("cannot be graded: ")
+
+
+def test_a_worker_that_is_killed_leaves_the_next_grade_right(grader: ExampleGrader) -> None:
+    bomb = "import os\nwhile True: os.fork()\n"
+    hog = "x = bytearray(1 << 20)\nwhile True: x += x\n"
+    for number, source in enumerate((bomb, hog)):
+        grade = verdict(grader, source + RIGHT)
+        assert not grade.resolved
+        assert grade.infra_error is None, grade
+        assert verdict(grader, f"# {number}\n{RIGHT}").resolved
+
+
+def test_the_tests_of_the_corpus_cannot_be_read(grader: ExampleGrader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: here they can. Inside, neither the files nor the folder that holds them is there."""
+    folder = program.PROGRAMS
+    assert (folder / "trie" / "hidden.txt").is_file()
+    source = (
+        "import os\ndef look():\n"
+        f"    found = [p for p in ({str(folder)!r}, {str(folder.parents[2])!r}) if os.path.exists(p)]\n"
+        "    for top, folders, names in os.walk('/'):\n"
+        "        folders[:] = [f for f in folders if os.path.join(top, f) not in ('/proc', '/sys')]\n"
+        "        found += [os.path.join(top, n) for n in names if n in ('hidden.txt', 'visible.txt', 'tests.txt')]\n"
+        "    return found\n"
+    )
+    monkeypatch.setattr(examples, "CPU_S", 10.0)  # the walk is long
+    grade = verdict(grader, source, Test("look", ">>> from m import look\n>>> look()\n[]\n"))
+    assert grade.resolved, grade
+
+
+def test_close_twice_and_use_again() -> None:
+    grader = ExampleGrader()
     assert verdict(grader, RIGHT).resolved
     grader.close()
     grader.close()
