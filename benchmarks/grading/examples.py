@@ -29,7 +29,7 @@ from benchmarks.base import Grade, Test, Workspace
 from benchmarks.grading import driver
 from sandbox import JobResult, Limits, Runner, SandboxError, WorkspaceError, open_runner
 
-CPU_S = 0.5  # of one test: a right one takes milliseconds; CPU time, because a busy machine must not change a verdict
+CPU_S = 0.25  # of one test; our slowest takes 4 ms. CPU time, because a busy machine must not change a verdict
 MAX_TIMEOUTS = 2  # tests that run out of time before the rest is not tried: bounds the cost of an endless loop
 WALL_S = 20.0  # of one grade: MAX_TIMEOUTS * CPU_S on a machine ten times too busy; catches sleep and swallowed alarms
 KEEP = 4096  # characters of an example's output; a test may not want more

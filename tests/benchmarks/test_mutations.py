@@ -142,15 +142,17 @@ def test_every_site_of_the_corpus() -> None:
         found = mutations.sites(content)
         assert mutations.sites(content) == found, where
         assert len({(site.start, site.end, site.new) for site in found}) == len(found), where
-        for site in found:
+        for number, site in enumerate(found):
             assert_only_the_site(content, site)
+            count[site.kind] += 1
+            if number % 3:
+                continue  # a third is enough to compile
             mutant = mutations.apply(content, [site])
             if not mutations.compiles(mutant):
                 ast.parse(mutant)
                 broken += 1
-            count[site.kind] += 1
     assert set(mutations.kinds()) == set(count)
-    assert broken <= 0.01 * count.total()  # breaks without their loop, which the task maker passes over
+    assert broken <= 0.003 * count.total()  # breaks without their loop, which the task maker passes over
 
 
 def test_several_at_once() -> None:
