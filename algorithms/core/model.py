@@ -21,16 +21,14 @@ TINY = Path(__file__).resolve().parent.parent / "sft" / "tiny"
 
 DTYPES = ("float32", "bfloat16", "float16")
 
-#: Below this many parameters plain matrix products train 1.3x faster on a CPU than the fused attention kernel
-#: (measured with the built-in model); in decoding the fused kernel wins.
-SMALL = 20_000_000
-
 
 def model_folder(path: str) -> str:
     """The folder or hub name that ``model.path`` stands for. Raises ValueError if it is a folder that is not there."""
     if path == "tiny":
         if not (TINY / "config.json").exists():
-            raise ValueError(f"model.path=tiny: {TINY} is missing; make it with python -m algorithms.sft.train")
+            raise ValueError(
+                f"model.path=tiny: {TINY} is missing; make it with python -m algorithms.sft.train --out {TINY}"
+            )
         return str(TINY)
     folder = Path(path).expanduser()
     if folder.is_dir():
@@ -51,11 +49,8 @@ def pick_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def load_model(config: ModelConfig, device: torch.device, *, train: bool) -> PreTrainedModel:
-    """The model, for training or for decoding.
-
-    In evaluation mode either way: without dropout the ratio of a step's first update is exactly 1.
-    """
+def load_model(config: ModelConfig, device: torch.device) -> PreTrainedModel:
+    """The model, in evaluation mode for training too: without dropout the ratio of a step's first update is exactly 1."""
     folder = model_folder(config.path)
     disable_progress_bar()  # they would break the live table
     try:
@@ -65,8 +60,6 @@ def load_model(config: ModelConfig, device: torch.device, *, train: bool) -> Pre
             f"model.path={config.path} cannot be loaded ({str(error).splitlines()[0]}); give a local folder, a hub"
             ' name that this machine can reach, or "tiny"'
         ) from None
-    if train and device.type == "cpu" and model.num_parameters() < SMALL:
-        model.set_attn_implementation("eager")
     model.to(device)  # type: ignore[arg-type]  # the decorator hides the signature
     return model.eval()
 

@@ -69,10 +69,10 @@ class PolicyWorker:
 
     def _build(self) -> None:
         config = self._config
-        self._model = self._shard(load_model(config.model, self._device, train=True))
+        self._model = self._shard(load_model(config.model, self._device))
         self._reference: PreTrainedModel | None = None
         if config.loss.kl_coef > 0:
-            self._reference = self._shard(load_model(config.model, self._device, train=True)).requires_grad_(False)
+            self._reference = self._shard(load_model(config.model, self._device)).requires_grad_(False)
         optim = config.optim
         self._optimizer = torch.optim.AdamW(
             self._model.parameters(), lr=optim.lr, betas=(optim.beta1, optim.beta2), weight_decay=optim.weight_decay

@@ -68,7 +68,7 @@ class NativeEngine:
 
     def __init__(self, config: Config, model: PreTrainedModel | None = None) -> None:
         self._device = pick_device(config.distributed.device)
-        self._model = load_model(config.model, self._device, train=False) if model is None else model
+        self._model = load_model(config.model, self._device) if model is None else model
         # Newer transformers renamed the argument.
         renamed = "cache" in inspect.signature(self._model.forward).parameters
         self._cache_argument = "cache" if renamed else "past_key_values"

@@ -37,7 +37,7 @@ SAMPLING = Sampling(max_tokens=12, stop_ids=(2, 30, 31, 32, 33, 34, 35))
 
 
 def test_logprobs_are_those_of_the_model_at_the_sampling_temperature(config, engine) -> None:
-    model = load_model(config.model, torch.device("cpu"), train=True)
+    model = load_model(config.model, torch.device("cpu"))
     for temperature in (1.0, 0.7, 1.6):  # L12
         sampling = Sampling(12, SAMPLING.stop_ids, temperature)
         asked = prompts(20)
@@ -79,7 +79,7 @@ def test_stop_ids_end_a_reply_and_are_part_of_it(engine) -> None:
 def test_greedy_takes_the_likeliest_whatever_the_seed(config, engine) -> None:
     sampling = Sampling(6, (2,), temperature=0.0)
     one, other = (engine.generate(prompts(6), sampling, [seed] * 6) for seed in (1, 2))
-    model = load_model(config.model, torch.device("cpu"), train=False)
+    model = load_model(config.model, torch.device("cpu"))
     for prompt, a, b in zip(prompts(6), one, other, strict=True):
         assert a.ids.tolist() == b.ids.tolist()
         with torch.no_grad():
@@ -92,8 +92,7 @@ def test_new_weights_are_seen(config) -> None:
     engine, ids = NativeEngine(config), list(range(10, 40))
     before = engine.logprobs(ids)
     state = {
-        name: tensor.clone()
-        for name, tensor in load_model(config.model, torch.device("cpu"), train=False).state_dict().items()
+        name: tensor.clone() for name, tensor in load_model(config.model, torch.device("cpu")).state_dict().items()
     }
     engine.update_weights(state)
     np.testing.assert_array_equal(engine.logprobs(ids), before)
