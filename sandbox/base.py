@@ -36,6 +36,11 @@ class Limits:
     files: int = 20_000
     output_bytes: int = 1 << 20
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value <= 0:
+                raise ValueError(f"Limits.{name} must be positive, not {value}")
+
 
 @dataclass(frozen=True)
 class ExecResult:

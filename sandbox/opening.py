@@ -33,7 +33,7 @@ def open_sandbox(
 
     Raises:
         SandboxUnavailable: the backend or a required guarantee does not work here; the message names the remedy.
-        ValueError: an unknown backend or guarantee.
+        ValueError: an unknown backend or guarantee, or a path that cannot be shown.
     """
     check_backend(backend)
     limits = limits or Limits()
@@ -42,6 +42,8 @@ def open_sandbox(
 
         demand(backend, require)
     if backend == "unsafe":
+        if read_only:
+            raise ValueError("read_only has no meaning for backend='unsafe', where everything is visible: leave it out")
         from sandbox.unsafe import UnsafeSandbox
 
         return UnsafeSandbox(limits)

