@@ -50,7 +50,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def load_model(config: ModelConfig, device: torch.device) -> PreTrainedModel:
-    """The model, without dropout in training too: so the ratio of a step's first update is exactly 1."""
+    """The model, in evaluation mode for training too: without dropout the first ratio of a step is exactly 1."""
     folder = model_folder(config.path)
     disable_progress_bar()  # they would break the live table
     try:
