@@ -65,21 +65,15 @@ _INTEGERS = (
     one("distance", "x", "distance of x to {a}", "abs(x - {a})", operator="abs(x + {a})", function="x - {a}"),
     one("floor", "x", "x, but at least {a}", "max(x, {a})", function="min(x, {a})", constant="max(x, {a1})"),
     one("cap", "x", "x, but at most {a}", "min(x, {a})", function="max(x, {a})", constant="min(x, {a1})"),
-    one("series", "x", "sum of {k} to x", "sum(range({k}, x + 1))", boundary="sum(range({k}, x))", constant="sum(range({k1}, x + 1))", function="len(range({k}, x + 1))"),
     one("above", "x", "is x above {a}", "x > {a}", compare="x < {a}", boundary="x >= {a}", constant="x > {a1}"),
-    one("most", "x", "is x at most {a}", "x <= {a}", compare="x >= {a}", boundary="x < {a}"),
-    one("unlike", "x", "is x not {a}", "x != {a}", negation="x == {a}", compare="x > {a}"),
     one("multiple", "x", "is x a multiple of {a}", "x % {a} == 0", negation="x % {a} != 0", constant="x % {a} == 1", operator="x // {a} == 0"),
     one("between", "x", "is x from {a} to {c}", "{a} <= x <= {c}", boundary="{a} <= x < {c}", compare="{a} < x <= {c}"),
-    one("outside", "x", "is x below {a} or above {c}", "x < {a} or x > {c}", logic="x < {a} and x > {c}", boundary="x <= {a} or x > {c}"),
     one("add", "x, y", "x plus y, minus {a}", "x + y - {a}", operator="x - y - {a}", sign="x + y + {a}"),
     one("product", "x, y", "x times y, plus {a}", "x * y + {a}", operator="x + y + {a}", sign="x * y - {a}"),
     one("larger", "x, y", "larger of x and y, plus {a}", "max(x, y) + {a}", function="min(x, y) + {a}", sign="max(x, y) - {a}"),
-    one("smaller", "x, y", "smaller of x and y, times {a}", "min(x, y) * {a}", function="max(x, y) * {a}", operator="min(x, y) + {a}"),
     one("less", "x, y", "x minus {a} times y", "x - {a} * y", operator="x + {a} * y", swap="{a} * x - y", variable="y - {a} * x"),
     one("exceeds", "x, y", "is x above y plus {a}", "x > y + {a}", operator="x > y - {a}", compare="x < y + {a}", boundary="x >= y + {a}"),
     one("both", "x, y", "are x and y above {a}", "x > {a} and y > {a}", logic="x > {a} or y > {a}", compare="x > {a} and y < {a}"),
-    one("either", "x, y", "is x or y equal to {a}", "x == {a} or y == {a}", logic="x == {a} and y == {a}", negation="x == {a} or y != {a}"),
     one("winner", "x, y", "x if x is above y, else {a}", "x if x > y else {a}", variable="y if x > y else {a}", compare="x if x < y else {a}"),
     many("sign", "x", "{a} if x is negative, else {b}", "if x < 0:", "    return {a}", "return {b}", compare=(0, "if x > 0:"), boundary=(0, "if x <= 0:"), constant=(2, "return {b1}")),
     many("reduce", "x", "x minus {b} if x is above {a}, else x", "if x > {a}:", "    return x - {b}", "return x", compare=(0, "if x < {a}:"), boundary=(0, "if x >= {a}:"), operator=(1, "return x + {b}")),
@@ -90,11 +84,9 @@ _LISTS = (
     one("total", "v", "sum of v, plus {a}", "sum(v) + {a}", function="len(v) + {a}", operator="sum(v) - {a}"),
     one("size", "v", "length of v, times {a}", "len(v) * {a}", function="sum(v) * {a}", operator="len(v) + {a}"),
     one("highest", "v", "largest of v, minus {a}", "max(v) - {a}", function="min(v) - {a}", operator="max(v) + {a}"),
-    one("range", "v", "largest minus smallest of v", "max(v) - min(v)", operator="max(v) + min(v)", swap="min(v) - max(v)"),
     one("first", "v", "first {k} of v", "v[:{k}]", slice="v[{k}:]", constant="v[:{k1}]", sign="v[:-{k}]"),
     one("drop", "v", "v without its first {k}", "v[{k}:]", slice="v[:{k}]", constant="v[{k1}:]"),
     one("last", "v", "last {k} of v", "v[-{k}:]", sign="v[{k}:]", slice="v[:-{k}]"),
-    one("every", "v", "every {k}th of v", "v[::{k}]", slice="v[{k}:]", constant="v[::{k1}]"),
     one("top", "v", "{k} largest of v, sorted", "sorted(v)[-{k}:]", sign="sorted(v)[{k}:]", slice="sorted(v)[:{k}]"),
     one("back", "v", "v reversed, then {a}", "v[::-1] + [{a}]", order="v + [{a}]", swap="[{a}] + v[::-1]"),
     one("front", "v", "{a}, then v", "[{a}] + v", swap="v + [{a}]", constant="[{a1}] + v"),
@@ -107,25 +99,19 @@ _LISTS = (
     one("any", "v", "is any of v equal to {a}", "any(i == {a} for i in v)", function="all(i == {a} for i in v)", negation="any(i != {a} for i in v)"),
     one("count", "v", "how often {a} is in v, plus {b}", "v.count({a}) + {b}", swap="v.count({b}) + {a}", operator="v.count({a}) - {b}"),
     one("except", "v, x", "those of v that are not x", "[i for i in v if i != x]", negation="[i for i in v if i == x]", compare="[i for i in v if i > x]"),
-    one("spread", "v, x", "each of v times x, plus {a}", "[i * x + {a} for i in v]", operator="[i + x + {a} for i in v]", sign="[i * x - {a} for i in v]"),
-    one("member", "v, x", "is x in v or above {a}", "x in v or x > {a}", logic="x in v and x > {a}", compare="x in v or x < {a}"),
-    many("weigh", "v", "{b} plus {a} times each of v", "n = {b}", "for i in v:", "    n += i * {a}", "return n", constant=(0, "n = {b1}"), operator=(2, "n -= i * {a}"), function=(2, "n += i + {a}")),
     many("find", "v", "first of v above {a}, else {b}", "for i in v:", "    if i > {a}:", "        return i", "return {b}", compare=(1, "if i < {a}:"), boundary=(1, "if i >= {a}:"), constant=(3, "return {b1}")),
 )  # fmt: skip
 
 _STRINGS = (
     one("append", "s", "s, then {q}", "s + {q}", swap="{q} + s", variable="s + s"),
     one("upper", "s", "s in upper case, then {q}", "s.upper() + {q}", function="s.lower() + {q}", swap="{q} + s.upper()"),
-    one("times_text", "s", "s {k1} times", "s * {k1}", constant="s * {k}", function="s[:{k1}]"),
     one("tail", "s", "s without its first {k}", "s[{k}:]", slice="s[:{k}]", constant="s[{k1}:]", sign="s[-{k}:]"),
-    one("mirror", "s", "first {k} of s, reversed", "s[:{k}][::-1]", slice="s[{k}:][::-1]", order="s[::-1][:{k}]"),
     one("replace", "s", "s with {q} for {r}", "s.replace({r}, {q})", swap="s.replace({q}, {r})", variable="s.replace({r}, {r})"),
     one("starts", "s", "does s start with {q}", "s.startswith({q})", function="s.endswith({q})", negation="not s.startswith({q})"),
     one("absent", "s", "is {q} missing in s", "{q} not in s", negation="{q} in s", variable="{r} not in s"),
     one("letters", "s", "how often {q} is in s, plus {a}", "s.count({q}) + {a}", function="s.find({q}) + {a}", operator="s.count({q}) - {a}"),
     one("long", "s", "is s longer than {k}", "len(s) > {k}", compare="len(s) < {k}", boundary="len(s) >= {k}"),
     one("join", "s, t", "s, then t, then {q}", "s + t + {q}", swap="t + s + {q}", variable="s + s + {q}"),
-    one("same", "s, t", "are s and t equally long", "len(s) == len(t)", negation="len(s) != len(t)", compare="len(s) > len(t)"),
 )  # fmt: skip
 
 _CALLS = (
@@ -141,6 +127,6 @@ _CALLS = (
 #: Rules that stand alone, and rules that call a function from an integer to an integer (CALLEES).
 RULES: tuple[Rule, ...] = _INTEGERS + _LISTS + _STRINGS
 CALLS: tuple[Rule, ...] = _CALLS
-_NUMBERS = "plus minus from times divide rest linear grouped square distance floor cap series sign reduce repeat"
+_NUMBERS = "plus minus from times divide rest linear grouped square distance floor cap sign reduce repeat"
 CALLEES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.kind in _NUMBERS.split())
 BY_KIND: dict[str, Rule] = {rule.kind: rule for rule in RULES + CALLS}
