@@ -112,9 +112,9 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """The 95 % score interval of a share seen in ``n`` independent trials (Wilson 1927). NaN for n = 0."""
+    """The 95 % score interval of a share seen in ``n`` independent trials (Wilson 1927). (0, 1) for n = 0: nothing is known."""
     if n == 0:
-        return math.nan, math.nan
+        return 0.0, 1.0
     z2 = Z95**2 / n
     middle = (share + z2 / 2) / (1 + z2)
     half = Z95 / (1 + z2) * math.sqrt(share * (1 - share) / n + z2 / (4 * n))

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from algorithms.core.trajectory import Credit, Trajectory
-
-Z95 = 1.959964  # of the normal distribution, for 95 % intervals
+from codegym.report import wilson
 
 
 def of_trajectories(trajectories: Sequence[Trajectory]) -> dict[str, float]:
@@ -49,7 +48,7 @@ def of_evaluation(mode: str, trajectories: Sequence[Trajectory]) -> dict[str, fl
     """``<mode>/success`` with its 95 % interval ``low`` and ``high``; infra errors are counted, not graded."""
     graded = [trajectory for trajectory in trajectories if trajectory.infra_error is None]
     solved = sum(trajectory.resolved for trajectory in graded)
-    low, high = wilson(solved, len(graded))
+    low, high = wilson(solved / max(len(graded), 1), len(graded))
     step = of_trajectories(graded)
     return {
         f"{mode}/success": solved / max(len(graded), 1),
@@ -63,16 +62,6 @@ def of_evaluation(mode: str, trajectories: Sequence[Trajectory]) -> dict[str, fl
         f"{mode}/tokens": step["response/tokens"],
         f"{mode}/invalid": step["action/invalid"],
     }
-
-
-def wilson(successes: int, count: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927): honest near 0 and 1, where the normal one is not. (0, 1) of none."""
-    if count == 0:
-        return 0.0, 1.0
-    share, z2 = successes / count, Z95**2
-    centre = (share + z2 / (2 * count)) / (1 + z2 / count)
-    half = Z95 * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2)) / (1 + z2 / count)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def seconds(timing: Mapping[str, float]) -> dict[str, float]:

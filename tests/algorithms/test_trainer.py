@@ -190,14 +190,6 @@ def test_a_folder_without_a_model_is_refused(tmp_path) -> None:
         validate(make_config(tmp_path / "empty", tmp_path / "run"))
 
 
-def test_wilson_intervals() -> None:
-    low, high = metrics.wilson(8, 10)
-    assert (low, high) == (pytest.approx(0.4901, abs=1e-4), pytest.approx(0.9433, abs=1e-4))
-    assert metrics.wilson(0, 0) == (0.0, 1.0)
-    assert metrics.wilson(0, 20)[0] == 0
-    assert metrics.wilson(20, 20)[1] == 1
-
-
 def test_metrics_of_nothing_are_numbers() -> None:
     empty = metrics.of_trajectories([Trajectory("t", 0, [])]) | metrics.of_credits([])
     assert all(np.isfinite(value) for value in empty.values())

@@ -39,7 +39,8 @@ def test_wilson_known_answers():
     ]:
         assert wilson(hits / n, n) == pytest.approx((low, high), abs=5e-5)
     assert wilson(1.0, 10)[1] == pytest.approx(1.0)
-    assert all(map(math.isnan, wilson(0.0, 0)))
+    assert wilson(0.0, 20)[0] == pytest.approx(0.0)
+    assert wilson(0.0, 0) == (0.0, 1.0)
 
 
 def test_report_averages_tasks_and_leaves_infra_errors_out():
