@@ -112,7 +112,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """The 95 % score interval of a share seen in ``n`` independent trials (Wilson 1927). (0, 1) for n = 0: nothing is known."""
+    """The 95 % score interval of a share seen in ``n`` independent trials (Wilson 1927). (0, 1) where n = 0."""
     if n == 0:
         return 0.0, 1.0
     z2 = Z95**2 / n
