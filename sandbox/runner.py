@@ -7,10 +7,10 @@
         assert job.output == b"3"
 
 The program is the caller's driver; what it imports from ``files`` is not trusted. It runs as ``__main__`` with the
-globals ``data`` (bytes) and ``emit`` (a function of bytes, whose messages reach the host at once), in a fresh workspace
-that holds ``files`` and is first on ``sys.path``. Only the standard library is there. Untrusted code shares the
-program's process, so it can forge or spoil the messages of its own job: whatever decides a grade (expected values,
-comparisons) stays on the host.
+globals ``data`` (bytes), ``emit`` (a function of bytes, whose messages reach the host at once) and ``link`` (a
+descriptor that the caller gave, or None), in a fresh workspace that holds ``files`` and is first on ``sys.path``. Only
+the standard library is there. Untrusted code shares the program's process, so it can forge or spoil the messages of
+its own job: whatever decides a grade (expected values, comparisons) stays on the host.
 
 Nothing survives a job: its processes are killed, its files vanish with its mount namespace, IPC that outlives processes
 and network sockets are closed to it, and neither its data nor its output passes through the process that later jobs are
@@ -75,11 +75,24 @@ def _compiled(program: str) -> CodeType:
     return compile(program, "<program>", "exec", dont_inherit=True)  # inside runs the same interpreter
 
 
+class Link:
+    """A descriptor on its way into a job: once the job has it, the host must let go of it, or no end is ever seen."""
+
+    def __init__(self, fd: int | None) -> None:
+        self.fds = [] if fd is None else [fd]
+
+    def close(self) -> None:
+        """Close the host's copy. May be called twice."""
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
+
+
 class Worker(abc.ABC):
     """One place where jobs run, one after another."""
 
     @abc.abstractmethod
-    def run(self, payload: int, timeout: float) -> tuple[ExecResult, Stream]:
+    def run(self, payload: int, timeout: float, link: Link) -> tuple[ExecResult, Stream]:
         """Run the job in this open file. Raises SandboxError when the machine failed."""
 
     @abc.abstractmethod
@@ -93,15 +106,16 @@ class _NamespaceWorker(Worker):
 
         self._box = Box(limits, "job", preload=preload)
 
-    def run(self, payload: int, timeout: float) -> tuple[ExecResult, Stream]:
+    def run(self, payload: int, timeout: float, link: Link) -> tuple[ExecResult, Stream]:
         started = time.monotonic()
         cap = self._box.limits.output_bytes
         pairs = [self._box.output(cap) for _ in range(3)]
         streams = [stream for stream, _ in pairs]
         try:
             try:
-                self._box.start(("job",), [payload, *(write for _, write in pairs)])
+                self._box.start(("job",), [payload, *(write for _, write in pairs), *link.fds])
             finally:
+                link.close()
                 for _, write in pairs:
                     os.close(write)
             return self._box.finish(streams, timeout, started), streams[2]
@@ -141,19 +155,29 @@ class Runner:
         files: Mapping[str, bytes] | None = None,
         data: bytes = b"",
         timeout: float | None = None,
+        *,
+        link: int | None = None,
     ) -> JobResult:
         """Run one program to its end, or for ``timeout`` seconds (``Limits.wall_s`` if None). Blocks for a free worker.
 
-        Code that exits, kills itself, or uses up its budgets gives a result that says so.
+        Code that exits, kills itself, or uses up its budgets gives a result that says so. ``link`` is a descriptor for
+        the program, such as one end of a socket pair whose other end another job has; it is closed here in every case.
 
         Raises:
             SandboxError: the machine failed; the runner stays usable, with a new worker.
             SyntaxError: ``program`` does not compile.
             WorkspaceError: a path of ``files`` leads outside the workspace, or they do not fit into it.
         """
+        given = Link(link)
+        try:
+            return self._run(program, files or {}, data, self.limits.wall_s if timeout is None else timeout, given)
+        finally:
+            given.close()
+
+    def _run(self, program: str, files: Mapping[str, bytes], data: bytes, timeout: float, link: Link) -> JobResult:
         if self._closed or os.getpid() != self._pid:
             raise SandboxError("this runner is closed or belongs to another process: open one here with open_runner")
-        checked = {"/".join(split(path)): bytes(content) for path, content in (files or {}).items()}
+        checked = {"/".join(split(path)): bytes(content) for path, content in files.items()}
         payload = anonymous(marshal.dumps((_compiled(program), checked, data)))
         worker: Worker | None = self._free.get()
         try:
@@ -161,7 +185,7 @@ class Runner:
                 worker = worker or self._open()
             except SandboxUnavailable as error:
                 raise SandboxError(f"a new worker could not start: {error}") from error
-            result, emitted = worker.run(payload, self.limits.wall_s if timeout is None else timeout)
+            result, emitted = worker.run(payload, timeout, link)
         except WorkspaceError:
             raise
         except BaseException:

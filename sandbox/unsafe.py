@@ -24,7 +24,7 @@ from sandbox import files
 from sandbox.base import ExecResult, Limits, Sandbox, SandboxError
 from sandbox.collect import Stream, anonymous, collect, pipe
 from sandbox.namespaces.box import init_code
-from sandbox.runner import Worker
+from sandbox.runner import Link, Worker
 
 _CHILDREN = resource.RUSAGE_CHILDREN
 
@@ -100,7 +100,9 @@ def _spawn(
     )
 
 
-_BOOT = "import marshal,os;f=os.fdopen({},'rb');c=marshal.load(f);f.close();exec(c,globals());perform(*prepare({}),{})"
+_BOOT = (
+    "import marshal,os;f=os.fdopen({},'rb');c=marshal.load(f);f.close();exec(c,globals());perform(*prepare({}),{},{})"
+)
 
 
 class UnsafeSandbox(Sandbox):
@@ -170,19 +172,29 @@ class UnsafeWorker(Worker):
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    def run(self, payload: int, timeout: float) -> tuple[ExecResult, Stream]:
+    def run(self, payload: int, timeout: float, link: Link) -> tuple[ExecResult, Stream]:
         streams, (out, err, emit) = _streams(self._limits.output_bytes, 3)
         init = anonymous(marshal.dumps(init_code()))
         null = os.open(os.devnull, os.O_RDONLY)
         folder = tempfile.TemporaryDirectory(prefix=f"codegym-unsafe-{os.getpid()}-", ignore_cleanup_errors=True)
         try:
-            argv = [sys.executable, "-s", "-P", "-S", "-X", "utf8", "-c", _BOOT.format(init, payload, emit)]
+            argv = [
+                sys.executable,
+                "-s",
+                "-P",
+                "-S",
+                "-X",
+                "utf8",
+                "-c",
+                _BOOT.format(init, payload, emit, (*link.fds, None)[0]),
+            ]
             try:
-                process = _spawn(argv, folder.name, (null, out, err), folder.name, {}, (init, payload, emit))
+                process = _spawn(argv, folder.name, (null, out, err), folder.name, {}, (init, payload, emit, *link.fds))
             except OSError as error:
                 raise SandboxError(f"cannot start {sys.executable}: {error}") from error
             finally:
                 _close([null, init, out, err, emit])
+                link.close()
             return _finish(process, streams, timeout), streams[2]
         finally:
             _close([stream.fd for stream in streams])

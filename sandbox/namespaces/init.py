@@ -4,7 +4,7 @@ The host compiles this module and runs it inside bubblewrap, in an interpreter w
 C modules and ctypes. It answers datagrams on one socket (EOF ends it, and the kernel then ends everything inside):
 
     to it    marshal of ("run", argv, cwd, env) with descriptors stdin, stdout, stderr
-             marshal of ("job",) with descriptors payload, stdout, stderr, emit
+             marshal of ("job",) with descriptors payload, stdout, stderr, emit, and perhaps a link
              b"kill": kill the command that runs now
     from it  b"ready" with a descriptor of the workspace; then per command one of
              struct "<iid" (0, wait status, CPU seconds of all its processes),
@@ -117,7 +117,7 @@ def prepare(payload: int) -> tuple[CodeType, bytes]:
     return code, data
 
 
-def perform(code: CodeType, data: bytes, emit_to: int) -> NoReturn:
+def perform(code: CodeType, data: bytes, emit_to: int, link: int | None) -> NoReturn:
     """Run a driver as ``__main__`` of this process and end it (see sandbox/runner.py)."""
 
     def emit(message: bytes, *, _write: Any = os.write, _pack: Any = struct.pack) -> None:
@@ -127,7 +127,7 @@ def perform(code: CodeType, data: bytes, emit_to: int) -> NoReturn:
             rest = rest[_write(emit_to, rest) :]
 
     leave = os._exit
-    status = _execute(code, {"data": data, "emit": emit})
+    status = _execute(code, {"data": data, "emit": emit, "link": link})
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -231,21 +231,21 @@ class _Server:
                 os.set_inheritable(failure, False)
                 _drop(self.config, failure + 1)
                 _command(*request[1:])
-            payload, stdout, stderr, emit = fds
+            payload, stdout, stderr, emit, *link = fds
             _check(_libc.unshare(_CLONE_NEWNS), "unsharing mounts")
             _mount_box(self.config)
             os.chdir(_WORK)
             null = os.open("/dev/null", os.O_RDONLY)
-            failure = _place([null, stdout, stderr, emit, payload, failure])
+            failure = _place([null, stdout, stderr, emit, *link, payload, failure])
             _drop(self.config, failure + 1)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             try:
-                code, data = prepare(4)
+                code, data = prepare(failure - 1)
             except OSError as error:
                 os.write(failure, f"W{error}".encode(errors="replace")[:4000])
                 os._exit(125)
             os.close(failure)
-            perform(code, data, 3)
+            perform(code, data, 3, 4 if link else None)
         except BaseException as error:
             os.write(failure, f"M{type(error).__name__}: {error}".encode(errors="replace")[:4000])
         os._exit(125)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -123,6 +124,30 @@ def test_workers_run_side_by_side(backend):
         for thread in threads:
             thread.join()
     assert found == {i: (b"%d!" % i)[::-1] for i in range(12)}
+
+
+def test_two_jobs_talk_over_a_link(backend):
+    with open_runner(workers=2, backend=backend) as runner:
+        asking, answering = socket.socketpair()
+        upper = "import os\nwhile given := os.read(link, 99): os.write(link, given.upper())"
+        answer = threading.Thread(target=runner.run, args=(upper,), kwargs={"link": answering.detach()})
+        answer.start()
+        ask = "import os\nfor word in (b'ab', b'cd'): os.write(link, word); emit(os.read(link, 99))"
+        job = runner.run(ask, link=asking.detach())
+        answer.join()  # it saw the end of the link
+    assert job.messages == (b"AB", b"CD")
+
+
+def test_a_link_ends_with_its_job(backend):
+    with open_runner(backend=backend) as runner:
+        here, there = socket.socketpair()
+        with here:
+            assert runner.run("import os; os.write(link, b'x')", link=there.detach()).exec.exit_code == 0
+            assert (here.recv(9), here.recv(9)) == (b"x", b"")
+        assert runner.run("emit(repr(link).encode())").output == b"None"
+        here, there = socket.socketpair()
+        with here, pytest.raises(SyntaxError):
+            runner.run("def", link=there.detach())
 
 
 def test_the_same_job_twice_gives_the_same_bytes(runner):
