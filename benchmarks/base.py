@@ -35,6 +35,27 @@ class Test:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a task's commands run, for tasks that need more than the system's programs.
+
+    Attributes:
+        backend: of :func:`sandbox.open_sandbox`.
+        image: the container image, for backends that take one.
+        read_only: folders of the host that are shown inside, such as a virtual environment.
+        env: variables of commands, such as PATH.
+        executable: files of the workspace that may be run by name (a workspace holds bytes, not modes).
+        git: commands find a git repository of one commit, the task's files; what they do to it is no change of files.
+    """
+
+    backend: str = "auto"
+    image: str | None = None
+    read_only: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    executable: tuple[str, ...] = ()
+    git: bool = False
+
+
+@dataclass(frozen=True)
 class Task:
     """One problem. The agent sees ``prompt``, ``workspace`` and ``visible``; never ``hidden`` or ``meta``.
 
@@ -42,6 +63,7 @@ class Task:
         id: unique in its benchmark, and enough to build the task again.
         protected: paths whose content the agent cannot change for grading; the task's own wins.
         meta: what the benchmark wants to remember (the kinds of bug, the reference solution).
+        place: where the agent's commands run.
     """
 
     id: str
@@ -54,6 +76,7 @@ class Task:
     protected: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     meta: Mapping[str, Any] = field(default_factory=dict)
+    place: Place = field(default_factory=Place)
 
 
 @dataclass(frozen=True)
