@@ -1,8 +1,9 @@
 """Finds the one place in a file that a search text means, or says why there is none.
 
-Used by :mod:`codegym.edits`. The bytes of the search text must stand in the file exactly once; only line ends may
-differ (LF in the search, CRLF in the file). ``tolerant`` also accepts a place that differs in trailing blanks or in
-indentation by one common margin, and says so. Every refusal names line numbers, and shows the nearest place.
+Used by :mod:`codegym.edits`, and by its hunks for the messages. The bytes of the search text must stand in the file
+exactly once; only line ends may differ (LF in the search, CRLF in the file). ``tolerant`` also accepts a place that
+differs in trailing blanks or in indentation by one common margin, and says so. Every refusal names line numbers, and
+shows the nearest place.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _MOST_LISTED = 20  # places named in a message; an agent that is told of more learns nothing new
-_MOST_COUNTED = 100  # places searched for; bounds the time on files of equal lines
+MOST_COUNTED = 100  # places searched for; bounds the time on files of equal lines
 _MOST_SHOWN = 8  # lines of the nearest place in a message
 _MOST_COMPARED = 20_000  # lines compared with the search text; 20,000 take about 10 ms
 _WIDEST = 200  # bytes of a line that are compared or shown
@@ -47,23 +48,45 @@ def find(path: str, data: bytes, search: bytes, text: bytes, *, tolerant: bool =
     places = _exact(data, search) or _any_line_end(data, search)
     if len(places) > 1:
         raise EditError(
-            f"{path}: the search text occurs {_many(len(places))} times, {_at(data, places)}: "
+            f"{path}: the search text occurs {many(len(places))} times, {at(data, places)}: "
             "add lines around it so that it occurs once"
         )
     if places:
         return Found(*places[0])
-    loose, how = _loose(data, search)
+    loose, how = loose_places(data, search)
     if tolerant and len(loose) == 1:
-        found = _with_margin(path, data, search, loose[0], how)
+        found = with_margin(path, data, search, loose[0], how)
         if found is not None:
             return found
-    raise EditError(_not_found(path, data, search, text, loose, how))
+    raise EditError(not_found(path, data, search, text))
+
+
+def not_found(path: str, data: bytes, search: bytes, text: bytes, what: str = "the search text") -> str:
+    """The message for a search text that is nowhere: why that may be, and the lines most like it."""
+    loose, how = loose_places(data, search)
+    message = f"{path}: {what} is not in the file"
+    if text.strip() and len(done := _exact(data, text) or _any_line_end(data, text)) == 1:
+        message += f", which already holds the replacement {at(data, done)}"
+    if _has_line_numbers(data, search):
+        return message + ": it seems to start with line numbers, leave them out"
+    if loose:
+        message += f"; text that differs only in {how} is {at(data, loose)}"
+        first, last = line_range(data, *loose[0])
+    else:
+        near = _nearest(data, search)
+        if near is None:
+            return message
+        first, last = near
+        message += f"; the nearest is at line{'' if first == last else 's'} {first}" + f"-{last}" * (first != last)
+    shown = data.split(b"\n")[first - 1 : last]
+    lines = [line[:_WIDEST].decode("utf-8", "backslashreplace").rstrip("\r") for line in shown[:_MOST_SHOWN]]
+    return message + ":\n" + "\n".join(lines) + "\n..." * (len(shown) > _MOST_SHOWN)
 
 
 def _exact(data: bytes, search: bytes) -> list[tuple[int, int]]:
     places: list[tuple[int, int]] = []
     start = data.find(search)
-    while start >= 0 and len(places) < _MOST_COUNTED:
+    while start >= 0 and len(places) < MOST_COUNTED:
         places.append((start, start + len(search)))
         start = data.find(search, start + 1)
     return places
@@ -78,7 +101,7 @@ def _any_line_end(data: bytes, search: bytes) -> list[tuple[int, int]]:
     return [(start + bisect_left(removed, start), end + bisect_left(removed, end)) for start, end in places]
 
 
-def _loose(data: bytes, search: bytes) -> tuple[list[tuple[int, int]], str]:
+def loose_places(data: bytes, search: bytes) -> tuple[list[tuple[int, int]], str]:
     """Places (whole lines) that differ in blanks only, and how: "trailing blanks" or "indentation"."""
     if not search.strip():
         return [], ""
@@ -97,14 +120,14 @@ def _loose(data: bytes, search: bytes) -> tuple[list[tuple[int, int]], str]:
                 elif lines[last].endswith(b"\r"):
                     end -= 1
                 places.append((starts[i], end))
-                if len(places) == _MOST_COUNTED:
+                if len(places) == MOST_COUNTED:
                     break
         if places:
             return places, how
     return [], ""
 
 
-def _with_margin(path: str, data: bytes, search: bytes, place: tuple[int, int], how: str) -> Found | None:
+def with_margin(path: str, data: bytes, search: bytes, place: tuple[int, int], how: str) -> Found | None:
     """A loose place as a Found, if its indentation differs from the search text's by one common margin."""
     margins: set[tuple[bytes, bool]] = set()
     for have, want in zip(data[slice(*place)].split(b"\n"), search.split(b"\n"), strict=False):
@@ -119,7 +142,7 @@ def _with_margin(path: str, data: bytes, search: bytes, place: tuple[int, int], 
     if len(margins) != 1:
         return None
     margin, add = margins.pop()
-    return Found(*place, margin, add, f"{path}: matched {_at(data, [place])} although {how} differ")
+    return Found(*place, margin, add, f"{path}: matched {at(data, [place])} although {how} differ")
 
 
 def line_range(data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -128,7 +151,8 @@ def line_range(data: bytes, start: int, end: int) -> tuple[int, int]:
     return first, first + data.count(b"\n", start, max(start, end - 1))
 
 
-def _at(data: bytes, places: list[tuple[int, int]]) -> str:
+def at(data: bytes, places: list[tuple[int, int]]) -> str:
+    """``at line 3`` or ``at lines 3, 5-6``."""
     starts = line_starts(data)
     named: list[str] = []
     for start, end in places[:_MOST_LISTED]:
@@ -139,28 +163,9 @@ def _at(data: bytes, places: list[tuple[int, int]]) -> str:
     return ("at line " if named == [named[0]] and "-" not in named[0] else "at lines ") + ", ".join(named)
 
 
-def _many(number: int) -> str:
-    return f"at least {number}" if number == _MOST_COUNTED else str(number)
-
-
-def _not_found(path: str, data: bytes, search: bytes, text: bytes, loose: list[tuple[int, int]], how: str) -> str:
-    message = f"{path}: the search text is not in the file"
-    if text.strip() and len(done := _exact(data, text) or _any_line_end(data, text)) == 1:
-        message += f", which already holds the replacement {_at(data, done)}"
-    if _has_line_numbers(data, search):
-        return message + ": it seems to start with line numbers, leave them out"
-    if loose:
-        message += f"; text that differs only in {how} is {_at(data, loose)}"
-        first, last = line_range(data, *loose[0])
-    else:
-        near = _nearest(data, search)
-        if near is None:
-            return message
-        first, last = near
-        message += f"; the nearest is at line{'' if first == last else 's'} {first}" + f"-{last}" * (first != last)
-    shown = data.split(b"\n")[first - 1 : last]
-    lines = [line[:_WIDEST].decode("utf-8", "backslashreplace").rstrip("\r") for line in shown[:_MOST_SHOWN]]
-    return message + ":\n" + "\n".join(lines) + "\n..." * (len(shown) > _MOST_SHOWN)
+def many(number: int) -> str:
+    """A number of places; searching stops at a hundred."""
+    return f"at least {number}" if number == MOST_COUNTED else str(number)
 
 
 def _has_line_numbers(data: bytes, search: bytes) -> bool:
@@ -171,7 +176,7 @@ def _has_line_numbers(data: bytes, search: bytes) -> bool:
     if not numbers or any(b != a + 1 for a, b in pairwise(numbers)):
         return False
     bare = b"\n".join(line[match.end() :] if match else line for line, match in zip(lines, found, strict=True))
-    return bool(_loose(data, bare)[0])
+    return bool(loose_places(data, bare)[0])
 
 
 def _nearest(data: bytes, search: bytes) -> tuple[int, int] | None:

@@ -6,6 +6,9 @@
         origins = files.edit(action.edits)      # all edits or none
         result = files.shell("python3 m.py")    # opens the sandbox at the first command
         files.now, files.state
+
+What git keeps (``.git``) is no part of the workspace: a commit or a reset changes the files that it changes and nothing
+else. It lives in the sandbox, and comes back with the files when a sandbox must be opened anew.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from benchmarks.base import Task, Workspace
 from codegym.actions.base import Edit
 from sandbox.base import ExecResult, Sandbox, WorkspaceError
 
+_REMOVED_AT_ONCE = 100  # paths of up to 4 KiB each in one command line, well below the system's limit of 2 MiB
+
 
 class Refused(ValueError):  # noqa: N818 - what happened to the edit, not a failure of the program
     """An edit that was not applied; the message is for the agent."""
@@ -27,7 +32,7 @@ class EpisodeFiles:
     """``base`` are the task's files, ``now`` the current ones. Opened sandboxes are freed by :meth:`close`."""
 
     def __init__(self, task: Task) -> None:
-        self.base: Workspace = dict(task.workspace)
+        self.base, self._git = _apart(task.workspace)
         self.now: Workspace = self.base
         self._task = task
         self._box: Sandbox | None = None
@@ -51,6 +56,8 @@ class EpisodeFiles:
         except EditError as error:
             raise Refused(str(error)) from error
         for path in sorted({*self.now, *applied.files}):
+            if _is_git(path):
+                raise Refused(f"{path} belongs to git and cannot be edited; nothing was applied: run git instead")
             if self.now.get(path) != applied.files.get(path) and self._is_protected(path):
                 raise Refused(f"{path} is protected and cannot be changed; nothing was applied: edit other files only")
         self.now = applied.files
@@ -61,23 +68,37 @@ class EpisodeFiles:
 
         Raises :class:`Refused` if it left more than the sandbox's budgets allow, and SandboxError.
         """
-        if self._box is None:
-            from sandbox import open_sandbox
-
-            self._box = open_sandbox(limits=self._task.limits)
         try:
-            return self._run(self._box, command)
+            return self._run(self._box or self._fresh_box(), command)
         except WorkspaceError as error:
             self.close()  # the next command starts again from the current files
             raise Refused(f"{error}; what the command did is dropped") from error
 
     def _run(self, box: Sandbox, command: str) -> ExecResult:
-        # Edits write files and never remove them, so writing what differs makes the sandbox's files the current ones.
+        box = self._without_removed(box)
         box.write({path: data for path, data in self.now.items() if self._inside.get(path) != data})
         # Compiled modules are no change of the agent's and would only fill the diff.
         result = box.run(["sh", "-c", command], env={"PYTHONDONTWRITEBYTECODE": "1"})
-        self.now = self._inside = box.export()
+        self.now, self._git = _apart(box.export())
+        self._inside = self.now
         return result
+
+    def _without_removed(self, box: Sandbox) -> Sandbox:
+        """The sandbox without the files that edits removed; a fresh one where they cannot be removed."""
+        removed = sorted(self._inside.keys() - self.now.keys())
+        for start in range(0, len(removed), _REMOVED_AT_ONCE):
+            names = [f"./{path}" for path in removed[start : start + _REMOVED_AT_ONCE]]
+            if box.run(["rm", "-f", "--", *names]).exit_code:
+                return self._fresh_box()
+        return box
+
+    def _fresh_box(self) -> Sandbox:
+        from sandbox import open_sandbox
+
+        self.close()
+        self._box = open_sandbox(limits=self._task.limits)
+        self._box.write(self._git)
+        return self._box
 
     def close(self) -> None:
         """Free the sandbox. May be called twice."""
@@ -87,3 +108,13 @@ class EpisodeFiles:
 
     def _is_protected(self, path: str) -> bool:
         return any(path == own or path.startswith(own.rstrip("/") + "/") for own in self._task.protected)
+
+
+def _apart(files: Workspace) -> tuple[Workspace, Workspace]:
+    """The files of a workspace, and those that are git's own."""
+    own = {path: data for path, data in files.items() if _is_git(path)}
+    return {path: data for path, data in files.items() if path not in own}, own
+
+
+def _is_git(path: str) -> bool:
+    return ".git" in path.split("/")

@@ -6,36 +6,35 @@ A format turns a reply into an :class:`Action` and teaches itself in a prompt; i
     class MyFormat(ActionFormat):
         name = "mine"
         prompt = "Write ..."
+        edits = (Write,)
         def parse(self, reply): ...
         def render(self, action): ...
 
-Every text of an edit is a contiguous range of the reply's bytes, so where it came from is one :class:`Span`.
+Every text of an edit knows where in the reply its bytes stand (:mod:`codegym.actions.text`).
 """
 
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from codegym.actions.text import Text as Text
 from codegym.spans import NOWHERE, Span
 
 
 @dataclass(frozen=True)
-class Text:
-    """Bytes of an edit and where they stand in the reply (``len(data) == span.end - span.start``)."""
-
-    data: bytes
-    span: Span = field(default=NOWHERE, compare=False)
-
-
-@dataclass(frozen=True)
 class Write:
-    """Make ``path`` hold exactly ``text`` (a new file, or the whole of an old one)."""
+    """Make ``path`` hold exactly ``text`` (a new file, or the whole of an old one).
+
+    With ``new`` only if no file of this name holds anything yet.
+    """
 
     path: str
     text: Text
     place: Span = field(default=NOWHERE, compare=False)
+    new: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,54 @@ class Lines:
     place: Span = field(default=NOWHERE, compare=False)
 
 
-Edit = Write | Replace | Insert | Lines
+@dataclass(frozen=True)
+class Delete:
+    """Remove the file ``path``; if ``text`` is given only if the file holds that (line ends aside)."""
+
+    path: str
+    text: Text | None = None
+    place: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Give the file ``path`` the new path ``to``, where no file is yet."""
+
+    path: str
+    to: str
+    place: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """One hunk of a patch.
+
+    Attributes:
+        lines: mark and text in order. `` `` stays, ``-`` goes, ``+`` comes. A text ends with its newline, or has none
+            where the patch says that the file ends without one.
+        line: number of the first line that stays or goes, or of the line above if none does; None if not said.
+        above: lines that stand above the hunk, outermost first, such as ``class A:`` and ``    def f(self):``.
+        at_end: the hunk's last line that stays or goes is the file's last.
+        place: the bytes of the reply that said where (the ``@@`` line).
+    """
+
+    lines: tuple[tuple[Literal[" ", "-", "+"], Text], ...]
+    line: int | None = None
+    above: tuple[Text, ...] = ()
+    at_end: bool = False
+    place: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Apply ``hunks``, which all speak of the file as it is before this edit, to ``path``."""
+
+    path: str
+    hunks: tuple[Hunk, ...]
+    place: Span = field(default=NOWHERE, compare=False)
+
+
+Edit = Write | Replace | Insert | Lines | Delete | Rename | Patch
 
 
 @dataclass(frozen=True)
@@ -86,10 +132,14 @@ class Action:
 
 
 class ActionFormat(abc.ABC):
-    """A way of writing actions. ``parse`` is total: any reply gives an Action, never an exception."""
+    """A way of writing actions. ``parse`` is total: any reply gives an Action, never an exception.
+
+    ``edits`` are the kinds of edit that it can say; commands and submission it can always say.
+    """
 
     name: str
     prompt: str
+    edits: tuple[type[Edit], ...] = ()
 
     @abc.abstractmethod
     def parse(self, reply: str) -> Action:
@@ -97,7 +147,41 @@ class ActionFormat(abc.ABC):
 
     @abc.abstractmethod
     def render(self, action: Action) -> str:
-        """Write an action so that ``parse`` reads it back (spans aside)."""
+        """Write an action so that ``parse`` reads it back (spans aside). Raises ValueError for what it cannot say."""
+
+
+class BadReply(Exception):  # noqa: N818 - no error of ours: the way out of a parser with the message for the agent
+    """Raised and caught inside the formats; the message says what to write instead."""
+
+
+def one_action(found: Iterable[tuple[str, Action]], example: str) -> Action:
+    """The one action of a reply: all its edits, or its one command or submission.
+
+    Args:
+        found: what stands in the reply, in order: what the agent calls it, and what it is.
+        example: what to write, for the message when there is nothing.
+    """
+    action: Action | None = None
+    first = ""
+    for name, more in found:
+        if action is not None and not (action.kind == more.kind == "edit"):
+            raise BadReply(
+                f"two actions in one reply, {first} and {name}: write only one; send the other in the next reply"
+            )
+        first = first or name
+        action = more if action is None else replace(action, edits=action.edits + more.edits)
+    if action is None:
+        raise BadReply(f"no action in the reply: {example}")
+    return action
+
+
+def read_back(form: ActionFormat, action: Action, reply: str) -> str:
+    """The reply, if the format reads the action in it. Raises ValueError: ``render`` must never say another thing."""
+    back = form.parse(reply)
+    if back != action:
+        why = back.error or "it reads back as another one"
+        raise ValueError(f"the {form.name} format cannot write this action: {why}")
+    return reply
 
 
 _FORMATS: dict[str, ActionFormat] = {}
@@ -112,5 +196,10 @@ def register(cls: type[ActionFormat]) -> type[ActionFormat]:
 def get(name: str) -> ActionFormat:
     """The format of this name."""
     if name not in _FORMATS:
-        raise ValueError(f"action_format={name!r} is unknown; there are: {', '.join(sorted(_FORMATS))}")
+        raise ValueError(f"action_format={name!r} is unknown; there are: {', '.join(names())}")
     return _FORMATS[name]
+
+
+def names() -> tuple[str, ...]:
+    """The names of all formats, sorted."""
+    return tuple(sorted(_FORMATS))
