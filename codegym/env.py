@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import gymnasium
 from gymnasium.error import ResetNeeded
 
-import benchmarks
 import codegym.vector  # noqa: F401 - makes the spaces right in vector environments
 from benchmarks.base import Benchmark, Grade, Task, option_names
 from codegym import feedback as texts
+from codegym import sharing
 from codegym.actions import base as actions
 from codegym.diff.model import Diff
 from codegym.info import Info, Timing
@@ -51,7 +51,8 @@ class CodeEnv(gymnasium.Env[str, str]):
     """One task per episode, one reply per step.
 
     Args:
-        benchmark: a name for :func:`benchmarks.load`, or a Benchmark (which the caller closes).
+        benchmark: a name for :func:`benchmarks.load` (shared, see :mod:`codegym.sharing`), or a Benchmark (which the
+            caller closes).
         split: the benchmark's split that tasks are drawn from.
         action_format: how replies say what to do, a name in :mod:`codegym.actions`.
         feedback: what the agent reads after a reply. ``blind``: whether it was applied; ``exec``: also the output
@@ -93,7 +94,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         _check_options(benchmark, benchmark_options)
         self._format = actions.get(action_format)
         self._owned = isinstance(benchmark, str)
-        self.benchmark = benchmarks.load(benchmark, **benchmark_options) if isinstance(benchmark, str) else benchmark
+        self.benchmark = sharing.lease(benchmark, benchmark_options) if isinstance(benchmark, str) else benchmark
         self.split, self.feedback, self.render_mode = split, feedback, render_mode
         self.max_turns, self.max_seconds = max_turns, max_seconds
         self.step_reward, self.invalid_penalty, self.instructions = step_reward, invalid_penalty, instructions
@@ -185,7 +186,8 @@ class CodeEnv(gymnasium.Env[str, str]):
         if self._files is not None:
             self._files.close()
         if self._owned:
-            self.benchmark.close()
+            self._owned = False
+            sharing.release(self.benchmark)
 
     def _act(self, reply: str) -> _Acted:
         """Do what the reply says to the files."""

@@ -136,11 +136,11 @@ class Runner:
         self._preload = tuple(preload)
         self._pid = os.getpid()
         self._closed = False
-        self._free: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
+        self._free: queue.LifoQueue[Worker | None] = queue.LifoQueue()  # a worker that runs before one yet to start
         self._count = workers
-        self._free.put(self._open())  # fails here where nothing works; the other workers start when they are needed
         for _ in range(workers - 1):
             self._free.put(None)
+        self._free.put(self._open())  # fails here where nothing works; the other workers start when they are needed
 
     def _open(self) -> Worker:
         if self._backend == "unsafe":
@@ -233,7 +233,7 @@ def open_runner(
     """
     from sandbox.opening import check_backend
 
-    check_backend(backend)
+    check_backend(backend, ("auto", "namespaces", "unsafe"))
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
     return Runner(limits or Limits(), workers, backend, preload)

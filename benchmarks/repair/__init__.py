@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
 import threading
 from collections import OrderedDict
@@ -40,7 +41,7 @@ class Repair(Benchmark):
         n_bugs: bugs of a task, or a range ``"1-3"`` from which each task draws.
         functions: functions in a file; tiny level only.
         seed: another seed gives other tasks. Ids do not depend on it: any id can be built again.
-        workers: grading jobs at once.
+        workers: grading jobs at once; their processes start when they are needed.
     """
 
     name = "repair"
@@ -52,7 +53,7 @@ class Repair(Benchmark):
         n_bugs: int | str = 1,
         functions: int | None = None,
         seed: int = 0,
-        workers: int = 1,
+        workers: int = os.cpu_count() or 1,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f"level={level!r} is unknown; there are: {', '.join(LEVELS)}")
