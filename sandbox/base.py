@@ -72,10 +72,63 @@ class WorkspaceError(ValueError):
     """A path outside the workspace, or a workspace over its budget: the caller's or the code's doing."""
 
 
+class Snapshot(abc.ABC):
+    """The files of a workspace at one moment: folders, regular files and symlinks with their modes and times.
+
+    It outlives the sandbox it was taken in, and can be restored, often, in any sandbox of the same backend that this
+    process opened. Hard links become separate files; FIFOs, sockets and devices may be left out.
+    """
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Free it. May be called twice; an unused snapshot frees itself."""
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Shell(abc.ABC):
+    """A bash that stays: folder, variables, functions and background jobs carry over from one command to the next.
+
+    A time-out kills what the command started and nothing else. When the shell itself ends (``exit``, ``exec``, a
+    time-out, a kill) the next command gets a new one, with the folder, variables, functions and options that the last
+    finished command left. Opened by :meth:`Sandbox.shell`; ``Sandbox.restore`` and ``Sandbox.close`` end it.
+
+    Attributes:
+        cwd: the folder after the last finished command, as the shell names it.
+        restarts: how often the shell was replaced.
+    """
+
+    cwd: str
+    restarts: int
+
+    @abc.abstractmethod
+    def run(self, command: str, *, timeout: float | None = None) -> ExecResult:
+        """Run shell text to its end. What it leaves in the background runs on; its output comes with later results.
+
+        The text is one argument of ``eval``, so a syntax error is a result and spoils nothing. If the shell itself
+        ended, ``exit_code`` is how. Raises ValueError for text with NUL.
+        """
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Kill it and all it started. May be called twice."""
+
+    def __enter__(self) -> Shell:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
 class Sandbox(abc.ABC):
     """A place for untrusted code. Paths are relative to the workspace, the directory commands start in."""
 
     limits: Limits
+    backend: str  # the name that open_sandbox takes for it: what "auto" chose
 
     @abc.abstractmethod
     def run(
@@ -109,6 +162,26 @@ class Sandbox(abc.ABC):
 
         Raises WorkspaceError over ``Limits.disk_bytes`` (apparent sizes, so sparse files count) or ``Limits.files``.
         """
+
+    def snapshot(self) -> Snapshot:
+        """Keep the files of the workspace as they are now. Raises WorkspaceError when there is no room for it."""
+        raise SandboxError(f"{type(self).__name__} has no snapshots: use backend='namespaces'")
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Make the workspace what it was at a snapshot; /tmp and /dev/shm stay. Ends open shells.
+
+        Raises ValueError for a snapshot of another backend or process, or one that was closed, and SandboxError when it
+        fails; the workspace is as before then.
+        """
+        raise SandboxError(f"{type(self).__name__} has no snapshots: use backend='namespaces'")
+
+    def fork(self) -> Sandbox:
+        """Another sandbox with the same limits, whose workspace starts as this one's is now."""
+        raise SandboxError(f"{type(self).__name__} has no snapshots: use backend='namespaces'")
+
+    def shell(self) -> Shell:
+        """A persistent shell in the workspace. Commands of :meth:`run` do not disturb it."""
+        raise SandboxError(f"{type(self).__name__} has no persistent shell: use backend='namespaces'")
 
     @abc.abstractmethod
     def close(self) -> None:
