@@ -5,9 +5,9 @@
     messages = demonstrate(make_task("train", 7, n_bugs=3, functions=4), seed=0, habits=Habits())
     # [{"role": "user", "content": "Fix m.py. ..."}, {"role": "assistant", "content": "<edit ..."}, ...]
 
-The expert finds every bug and writes well-formed replies. For some rules (a *habit*, the same in every task) it
-prefers one wrong fix to the right one. A policy that imitates it starts low, sampled as well as greedy, and has
-the right fix among its samples: what is left to learn is to choose, which is what RL with tests can teach.
+The expert goes over every function and writes well-formed replies. For some rules (a *habit*, the same in every task)
+it prefers one wrong fix to the right one. A policy that imitates it starts low, sampled as well as greedy, and has the
+right fix among its samples: what is left to learn is to choose, which is what RL with tests can teach.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class Habits:
         right, favourite: of the fixes of such a rule; the rest are other wrong fixes and omissions, in equal parts.
         right_else: of the fixes of the other rules.
         right_second, wrong_second: the same in the second turn, after the tests' feedback; the rest omissions.
+        idle: of the right functions have a line written again as it is. It does no harm, and a policy that takes a
+            right line for a wrong one has learned to find it.
     """
 
     share: float = 0.6
@@ -40,6 +42,7 @@ class Habits:
     right_else: float = 0.93
     right_second: float = 0.25
     wrong_second: float = 0.45
+    idle: float = 0.06
 
 
 def has_habit(rule: str, share: float) -> bool:
@@ -52,25 +55,33 @@ def demonstrate(task: Task, seed: int, habits: Habits) -> list[dict[str, str]]:
     rng = random.Random(int.from_bytes(hashlib.sha256(f"{seed}/{task.id}".encode()).digest()[:8], "big"))
     text = task.workspace[PATH].decode()
     messages = [{"role": "user", "content": first_observation(task)}]
-    lines = {bug["function"]: bug["broken"] for bug in task.meta["bugs"]}
+    bugs = {bug["function"]: bug for bug in task.meta["bugs"]}
+    lines = {name: bug["broken"] for name, bug in bugs.items()}
     for second in (False, True):
-        pairs = []
-        for bug in task.meta["bugs"]:
-            line = lines[bug["function"]]
-            if line != bug["fixed"]:
-                new = _fix(bug, line, rng, habits, second)
-                if new != line and text.count(line) == 1:
-                    text = text.replace(line, new)
-                    lines[bug["function"]] = new
-                    pairs.append((line, new))
-        messages.append({"role": "assistant", "content": reply(pairs)})
-        if not pairs or second:
+        edits: dict[str, tuple[str, str] | None] = {}
+        for function, _ in task.meta["rules"]:
+            edits[function] = None
+            bug, idle = bugs.get(function), rng.random() < habits.idle
+            if bug is not None and lines[function] != bug["fixed"]:
+                new = _fix(bug, lines[function], rng, habits, second)
+                if new != lines[function] and text.count(lines[function]) == 1:
+                    text = text.replace(lines[function], new)
+                    edits[function] = lines[function], new
+                    lines[function] = new
+            elif idle and text.count(line := _last_line(text, function)) == 1:
+                edits[function] = line, line
+        messages.append({"role": "assistant", "content": reply(edits)})
+        if second or all(edit is None or edit[0] == edit[1] for edit in edits.values()):
             break
         solved, feedback = _feedback(task, text)
         if solved:
             break
         messages.append({"role": "user", "content": feedback})
     return messages
+
+
+def _last_line(text: str, function: str) -> str:
+    return text.partition(f"def {function}(")[2].partition("\n\n")[0].rstrip().rpartition("\n")[2].lstrip()
 
 
 def _fix(bug: Mapping[str, Any], line: str, rng: random.Random, habits: Habits, second: bool) -> str:
@@ -101,12 +112,18 @@ def first_observation(task: Task) -> str:
     return f'{task.prompt}\n<file path="{PATH}">\n{task.workspace[PATH].decode()}</file>'
 
 
-def reply(pairs: list[tuple[str, str]]) -> str:
-    """One edit with all search/replace pairs, or a submission if there are none."""
-    if not pairs:
+def reply(edits: Mapping[str, tuple[str, str] | None]) -> str:
+    """What the expert says of every function of the file: that it is ok, or the edit of one of its lines (old, new).
+
+    The names are free text to the action format. They make every choice of the policy a token of its own: which
+    function (``ok`` or an edit), then where, then what. A small model learns each sooner than all at once.
+    """
+    if all(edit is None for edit in edits.values()):
         return "<submit/>"
-    body = "\n".join(f"<search>{old}</search>\n<replace>{new}</replace>" for old, new in pairs)
-    return f'<edit path="{PATH}">\n{body}\n</edit>'
+    written = '{}\n<edit path="{}">\n<search>{}</search>\n<replace>{}</replace>\n</edit>'
+    return "\n".join(
+        f"{function} ok" if edit is None else written.format(function, PATH, *edit) for function, edit in edits.items()
+    )
 
 
 def _feedback(task: Task, text: str) -> tuple[bool, str]:

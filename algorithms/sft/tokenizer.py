@@ -25,10 +25,10 @@ USER, AGENT, END, PAD = "<|user|>", "<|agent|>", "<|end|>", "<|pad|>"
 TAGS = (
     '<file path="m.py">\n',
     "</file>",
-    '<edit path="m.py">\n<search>',
+    '\n<edit path="m.py">\n<search>',
     "</search>\n<replace>",
     "</replace>",
-    "\n<search>",
+    "\n</edit>\n",
     "\n</edit>",
     "<submit/>",
 )

@@ -20,8 +20,9 @@ from pathlib import Path
 
 import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
+from algorithms.core.config import option
 from algorithms.sft.demonstrations import Habits, demonstrate
 from algorithms.sft.tokenizer import train_tokenizer
 from benchmarks.repair.tiny import make_task
@@ -34,27 +35,32 @@ PART = 8  # conversations per forward pass; changes speed only
 class Settings:
     """Everything the result depends on. The defaults give the shipped model."""
 
-    steps: int = 3000
-    batch: int = 16  # conversations per step, about 2,500 tokens with four functions
-    lr: float = 3e-3  # the highest that is stable at this size
-    seed: int = 0
-    functions: int = 4
-    hidden: int = 192
-    layers: int = 3
-    heads: int = 4
-    prompt_weight: float = 0.1  # of the loss on what the model reads: it learns the words of the rules sooner
+    steps: int = option(3000, "optimiser steps; twice as many change little")
+    batch: int = option(16, "conversations per step, about 3,500 tokens with four functions")
+    lr: float = option(0.02, "Muon's, of the matrices inside the layers; 0.04 learned slower")
+    lr_adamw: float = option(3e-3, "AdamW's, of the embedding and the norms")
+    seed: int = option(0, "of the weights and the demonstrations")
+    functions: int = option(4, "in a file, at most")
+    hidden: int = option(128, "width of the model")
+    layers: int = option(3, "two are the least that can copy")
+    heads: int = option(4, "of attention")
+    prompt_weight: float = option(0.1, "of the loss on what the model reads: it learns the words of the rules sooner")
 
 
-def new_model(settings: Settings, vocabulary: int, end: int, pad: int) -> LlamaForCausalLM:
-    """A Llama decoder with random weights, about a million parameters."""
+def new_model(settings: Settings, vocabulary: int, end: int, pad: int) -> Qwen3ForCausalLM:
+    """A Qwen3 decoder with random weights, 0.7 million parameters at the default size.
+
+    Its queries and keys are normalised, so attention can be sharp early: it learns to copy in half the steps of Llama.
+    """
     torch.manual_seed(settings.seed)
-    config = LlamaConfig(
+    config = Qwen3Config(
         vocab_size=vocabulary,
         hidden_size=settings.hidden,
         intermediate_size=3 * settings.hidden,
         num_hidden_layers=settings.layers,
         num_attention_heads=settings.heads,
         num_key_value_heads=settings.heads,
+        head_dim=settings.hidden // settings.heads,
         max_position_embeddings=2048,
         initializer_range=0.06,  # about 1 / sqrt(hidden): learns faster than the 0.02 meant for large models
         tie_word_embeddings=True,
@@ -62,7 +68,7 @@ def new_model(settings: Settings, vocabulary: int, end: int, pad: int) -> LlamaF
         eos_token_id=end,
         pad_token_id=pad,
     )
-    model = LlamaForCausalLM(config)
+    model = Qwen3ForCausalLM(config)
     model.set_attn_implementation("eager")  # 1.3x faster than the fused kernel at these lengths on a CPU
     return model
 
@@ -124,7 +130,7 @@ def batch(step: int, settings: Settings, tokenizer: PreTrainedTokenizerFast) -> 
     return parts
 
 
-def loss_of(model: LlamaForCausalLM, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+def loss_of(model: Qwen3ForCausalLM, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Weighted sum of the cross-entropy of each token given those before it."""
     # Padding stands on the right, where a causal model cannot see it, so no mask is needed. bf16 halves the time.
     with torch.autocast(ids.device.type, torch.bfloat16):
@@ -133,42 +139,56 @@ def loss_of(model: LlamaForCausalLM, ids: torch.Tensor, weights: torch.Tensor) -
     return (losses * weights[:, 1:].flatten()).sum()
 
 
-def rate(step: int, settings: Settings) -> float:
-    """The learning rate: 5 % of the steps linear warm-up, then a cosine down to a fiftieth."""
-    warm = max(1, settings.steps // 20)
+def rate(step: int, steps: int) -> float:
+    """The share of the learning rate: 5 % of the steps linear warm-up, then a cosine down to a fiftieth."""
+    warm = max(1, steps // 20)
     if step < warm:
-        return settings.lr * (step + 1) / warm
-    done = (step - warm) / max(1, settings.steps - warm)
-    return settings.lr * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+        return (step + 1) / warm
+    done = (step - warm) / max(1, steps - warm)
+    return 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def optimizers(model: Qwen3ForCausalLM, settings: Settings) -> list[tuple[torch.optim.Optimizer, float]]:
+    """Each with its learning rate: Muon (orthogonalised momentum) for the layers' matrices, AdamW for the rest.
+
+    With AdamW alone the model finds the words of the rules first and copies from the file three times as late.
+    """
+    matrices = [weight for weight in model.model.layers.parameters() if weight.ndim == 2]
+    inside = {id(weight) for weight in matrices}
+    others = [weight for weight in model.parameters() if id(weight) not in inside]
+    return [
+        (torch.optim.Muon(matrices, lr=settings.lr, weight_decay=0.01), settings.lr),
+        (torch.optim.AdamW(others, lr=settings.lr_adamw, betas=(0.9, 0.95), weight_decay=0.01), settings.lr_adamw),
+    ]
 
 
 def train(
     settings: Settings, report: Callable[[int, float], None]
-) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast, list[float]]:
+) -> tuple[Qwen3ForCausalLM, PreTrainedTokenizerFast, list[float]]:
     """Run the warm start; ``report(step, loss)`` after each step. Returns the model, its tokenizer and the losses."""
     tokenizer = train_tokenizer()
     model = new_model(settings, len(tokenizer), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.01)
+    both = optimizers(model, settings)
     losses = []
     for step in range(settings.steps):
         parts = batch(step, settings, tokenizer)
         total = sum(float(weights[:, 1:].sum()) for _, weights in parts)
-        optimizer.zero_grad()
+        model.zero_grad()
         losses.append(0.0)
         for ids, weights in parts:
             loss = loss_of(model, ids, weights) / total
             loss.backward()
             losses[-1] += float(loss.detach())
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for group in optimizer.param_groups:
-            group["lr"] = rate(step, settings)
-        optimizer.step()
+        for optimizer, lr in both:
+            optimizer.param_groups[0]["lr"] = lr * rate(step, settings.steps)
+            optimizer.step()
         report(step, losses[-1])
     return model, tokenizer, losses
 
 
 def save(
-    folder: Path, settings: Settings, model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, record: dict
+    folder: Path, settings: Settings, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, record: dict
 ) -> None:
     """Write the model (weights in bfloat16, half the size; load them as float32), the tokenizer and ``sft.json``."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -190,7 +210,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1, help="of torch; the result depends on it in the last bits")
     for field in dataclasses.fields(Settings):
         name, kind = "--" + field.name.replace("_", "-"), type(field.default)
-        parser.add_argument(name, type=kind, default=field.default, help=" ")
+        parser.add_argument(name, type=kind, default=field.default, help=field.metadata["help"])
     args = vars(parser.parse_args(argv))
     out, threads = args.pop("out"), args.pop("threads")
     settings = Settings(**args)

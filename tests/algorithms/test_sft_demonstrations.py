@@ -13,11 +13,11 @@ from codegym.actions.base import Replace, get
 
 def test_replies_are_read_as_what_they_say() -> None:
     pairs = [("return x + 1", "return x - 1"), ("return v[1:]", "return v[:1]")]
-    action = get("xml").parse(reply(pairs))
+    action = get("xml").parse(reply({"f0": pairs[0], "f1": None, "f2": pairs[1], "f3": None}))
     assert action.kind == "edit"
     read = [(edit.search.data.decode(), edit.text.data.decode()) for edit in action.edits if isinstance(edit, Replace)]
     assert read == pairs
-    assert get("xml").parse(reply([])).kind == "submit"
+    assert get("xml").parse(reply({"f0": None, "f1": None})).kind == "submit"
 
 
 def test_every_search_finds_its_place_alone() -> None:
@@ -58,12 +58,22 @@ def test_the_expert_is_as_wrong_as_its_habits_say() -> None:
 
 
 def test_habits_of_a_perfect_expert_leave_no_bug() -> None:
-    perfect = Habits(share=0.0, right_else=1.0)
+    perfect = Habits(share=0.0, right_else=1.0, idle=0.0)
     for index in range(50):
         task = make_task("train", index, n_bugs=3, functions=4)
         messages = demonstrate(task, 0, perfect)
         assert len(messages) == 2
         assert all(bug["fixed"] in messages[1]["content"] for bug in task.meta["bugs"])
+
+
+def test_idle_edits_change_nothing_and_are_as_many_as_said() -> None:
+    idle = right = 0
+    for index in range(400):
+        task = make_task("train", index, n_bugs=1, functions=4)
+        edits = get("xml").parse(demonstrate(task, 0, Habits(idle=0.2))[1]["content"]).edits
+        idle += sum(isinstance(edit, Replace) and edit.search.data == edit.text.data for edit in edits)
+        right += 3
+    assert 0.15 < idle / right < 0.22
 
 
 def test_same_seed_same_conversation() -> None:
