@@ -26,7 +26,9 @@ import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sandbox.base import Limits, SandboxUnavailable
+from sandbox.base import Limits, Sandbox, SandboxUnavailable
+from sandbox.namespaces import NamespaceSandbox
+from sandbox.opening import AUTO, open_sandbox
 
 GUARANTEES = ("fs", "net", "pids", "memory", "cpu", "disk", "kill_tree", "syscalls", "pid1")
 
@@ -133,10 +135,8 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
     """
     if backend == "unsafe":
         return tuple(Guarantee(name, False, "none", "use backend='namespaces'") for name in GUARANTEES)
-    from sandbox.namespaces import NamespaceSandbox
-
     with contextlib.ExitStack() as stack:
-        box = stack.enter_context(contextlib.closing(NamespaceSandbox(_LIMITS)))
+        box = stack.enter_context(open_sandbox(backend, _LIMITS))
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         secret = stack.enter_context(tempfile.NamedTemporaryFile())
         argv = [secret.name, str(listener.getsockname()[1]), str(_LIMITS.pids), str(_LIMITS.disk_bytes)]
@@ -153,9 +153,31 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
         alive = box.run(["sh", "-c", "echo /proc/[0-9]*"]).stdout.split()
         holds["kill_tree"] = len(alive) <= 2  # PID 1 and the shell itself
         holds["memory"] = box.run(["python3", "-c", _MEMORY], timeout=15).oom
-        group = box.cgroup_version
-    version = f"control group v{group}" if group else ""
-    mechanism = {
+    mechanism = _mechanisms(box)
+    remedy = {"pids": _CGROUP_REMEDY, "memory": _CGROUP_REMEDY} if backend == "namespaces" else {}
+    return tuple(
+        Guarantee(n, holds[n], mechanism[n], "" if holds[n] else remedy.get(n, "report it: the sandbox is broken here"))
+        for n in GUARANTEES
+    )
+
+
+def _mechanisms(box: Sandbox) -> dict[str, str]:
+    """By what each guarantee holds, where it does."""
+    if box.backend == "docker":
+        return {
+            "fs": "container, read-only root, own uid",
+            "net": "network namespace",
+            "pids": "control group of the container",
+            "memory": "control group of the container (32 MiB more than the limit, for PID 1)",
+            "cpu": "RLIMIT_CPU",
+            "disk": "sized tmpfs, read-only root",
+            "kill_tree": "PID namespace, own PID 1",
+            "syscalls": "seccomp profile and filter",
+            "pid1": "not dumpable, PID namespace",
+        }
+    assert isinstance(box, NamespaceSandbox)
+    version = f"control group v{box.cgroup_version}" if box.cgroup_version else ""
+    return {
         "fs": "mount namespace, read-only root" + (", own uid" if box.own_uid else ", user namespace"),
         "net": "network namespace",
         "pids": version or "RLIMIT_NPROC in a user namespace",
@@ -166,34 +188,44 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
         "syscalls": "seccomp filter",
         "pid1": "not dumpable, PID namespace",
     }
-    remedy = {"pids": _CGROUP_REMEDY, "memory": _CGROUP_REMEDY}
-    return tuple(
-        Guarantee(n, holds[n], mechanism[n], "" if holds[n] else remedy.get(n, "report it: the sandbox is broken here"))
-        for n in GUARANTEES
-    )
 
 
 def demand(backend: str, require: Collection[str]) -> None:
     """Raises SandboxUnavailable naming each guarantee in ``require`` that does not hold; ValueError for other names."""
     if unknown := sorted(set(require) - set(GUARANTEES)):
         raise ValueError(f"no guarantee named {', '.join(unknown)}: there are {', '.join(GUARANTEES)}")
-    missing = [g for g in probe("namespaces" if backend == "auto" else backend) if g.name in require and not g.holds]
+    missing = [g for g in probe(backend) if g.name in require and not g.holds]
     if missing:
         reasons = "; ".join(f"{g.name} ({g.mechanism}): {g.remedy}" for g in missing)
         raise SandboxUnavailable(f"not guaranteed by backend {backend!r} here: {reasons}")
 
 
 def table() -> tuple[str, bool]:
-    """What ``python -m sandbox doctor`` prints, and whether the sandbox of namespaces works."""
-    try:
-        found = probe("namespaces")
-    except SandboxUnavailable as error:
-        return f"namespaces: unavailable\n  {error}", False
-    from sandbox.namespaces import bwrap
+    """What ``python -m sandbox doctor`` prints, and whether a backend that isolates works."""
+    lines: list[str] = []
+    works = [_rows(backend, lines) for backend in AUTO]
+    lines.append("unsafe: works, guarantees nothing; only taken when asked for by that name")
+    return "\n".join(lines), any(works)
 
-    lines = [f"namespaces: works, with {bwrap.find()} and {bwrap.interpreter()} (Python {sys.version.split()[0]})"]
+
+def _rows(backend: str, lines: list[str]) -> bool:
+    try:
+        found = probe(backend)
+    except SandboxUnavailable as error:
+        lines.append(f"{backend}: unavailable\n  {error}")
+        return False
+    lines.append(f"{backend}: works, with {_equipment(backend)}")
     for g in found:
         remedy = f"  -> {g.remedy}" if g.remedy else ""
         lines.append(f"  {'yes' if g.holds else 'NO':4}{g.name:11}{g.mechanism}{remedy}")
-    lines.append("unsafe: works, guarantees nothing; only taken when asked for by that name")
-    return "\n".join(lines), True
+    return True
+
+
+def _equipment(backend: str) -> str:
+    if backend == "docker":
+        from sandbox.docker import describe
+
+        return describe()
+    from sandbox.namespaces import bwrap
+
+    return f"{bwrap.find()} and {bwrap.interpreter()} (Python {sys.version.split()[0]})"

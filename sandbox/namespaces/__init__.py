@@ -23,6 +23,8 @@ class NamespaceSandbox(Sandbox):
         SandboxUnavailable: see :class:`sandbox.namespaces.box.Box`.
     """
 
+    backend = "namespaces"
+
     def __init__(self, limits: Limits, *, read_only: Sequence[str] = ()) -> None:
         self.limits = limits
         self._box = Box(limits, "run", read_only=read_only)

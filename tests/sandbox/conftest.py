@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from sandbox import open_sandbox
+from sandbox import SandboxUnavailable, open_sandbox
 from sandbox.namespaces.cgroup import _parents
 
 
@@ -41,9 +43,44 @@ def nothing_left():
     assert leftovers() == before
 
 
-@pytest.fixture(params=["namespaces", "unsafe"])
+@functools.cache
+def no_docker() -> str:
+    """Why Docker cannot be used here; empty where it can."""
+    from sandbox.docker import container, image
+
+    try:
+        with contextlib.closing(container.client()) as api:
+            image.find(api, None)
+    except SandboxUnavailable as error:
+        return str(error)
+    return ""
+
+
+def demand_docker() -> None:
+    """Skip where there is no daemon; fail where .ci/run started one."""
+    if reason := no_docker():
+        if os.environ.get("CODEGYM_TEST_DOCKER"):
+            pytest.fail(f"Docker was started, but: {reason}")
+        pytest.skip(reason)
+
+
+def containers() -> list[str]:
+    """What this process has in Docker."""
+    from sandbox.docker import container
+
+    with contextlib.closing(container.client()) as api:
+        found = api.containers.list(all=True, filters={"label": f"{container.LABEL}={container.maker()}"})
+    return [c.short_id for c in found]
+
+
+@pytest.fixture(params=["namespaces", "docker", "unsafe"])
 def backend(request):
-    return request.param
+    if request.param != "docker":
+        yield request.param
+        return
+    demand_docker()
+    yield request.param
+    assert containers() == []
 
 
 @pytest.fixture

