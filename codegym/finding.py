@@ -27,13 +27,17 @@ class EditError(ValueError):
 
 @dataclass(frozen=True)
 class Found:
-    """Bytes ``start`` to ``end``. ``margin`` is what a tolerant match found missing (add) or too much (not add)."""
+    """Bytes ``start`` to ``end``. ``margin`` is what a tolerant match found missing (add) or too much (not add).
+
+    ``open``: the search text's last newline is none of the file's, whose last line has none.
+    """
 
     start: int
     end: int
     margin: bytes = b""
     add: bool = True
     note: str = ""
+    open: bool = False
 
 
 def line_starts(data: bytes) -> list[int]:
@@ -45,14 +49,18 @@ def find(path: str, data: bytes, search: bytes, text: bytes, *, tolerant: bool =
     """The place of ``search`` in ``data``. Raises EditError. ``text`` is the replacement, for the message only."""
     if not search:
         raise EditError(f"{path}: the search text is empty: give text that occurs exactly once in the file")
-    places = _exact(data, search) or _any_line_end(data, search)
+    size, ended = len(data), data
+    if search.endswith(b"\n") and not data.endswith(b"\n"):
+        ended += b"\n"  # whole lines are found at the end of a file without last newline too
+    places = _exact(ended, search) or _any_line_end(ended, search)
     if len(places) > 1:
         raise EditError(
             f"{path}: the search text occurs {many(len(places))} times, {at(data, places)}: "
             "add lines around it so that it occurs once"
         )
     if places:
-        return Found(*places[0])
+        start, end = places[0]
+        return Found(start, min(end, size), open=end > size)
     loose, how = loose_places(data, search)
     if tolerant and len(loose) == 1:
         found = with_margin(path, data, search, loose[0], how)

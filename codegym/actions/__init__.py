@@ -1,3 +1,5 @@
 """Action formats: how a reply says what to do. See :mod:`codegym.actions.base`; importing this registers ours."""
 
+from codegym.actions import bash as bash
+from codegym.actions import search_replace as search_replace
 from codegym.actions import xml as xml

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from codegym.actions.base import Delete, Edit, Insert, Lines, Patch, Rename, Replace, Write
 from codegym.edits.file import BOM, EditedFile
-from codegym.edits.fitting import fitted, verbatim, whole_lines
+from codegym.edits.fitting import fitted, verbatim, whole_lines, without_newline
 from codegym.edits.hunks import apply_hunks
 from codegym.finding import EditError, Found, find, line_starts
 from codegym.spans import NOWHERE, Origin, reply_bytes
@@ -177,7 +177,8 @@ def _change(path: str, file: EditedFile, edit: Write | Replace | Insert | Lines 
         return []
     if isinstance(edit, Replace):
         found = find(path, data, edit.search.data, text.data, tolerant=tolerant)
-        file.splice(found.start, found.end, fitted(text, data, found), text, edit.search.span, edit.place)
+        stop = len(without_newline(text.data)) if found.open else None
+        file.splice(found.start, found.end, fitted(text, data, found, stop), text, edit.search.span, edit.place)
         return [found.note] if found.note else []
     starts = line_starts(data)
     count = len(starts) - (starts[-1] == len(data))

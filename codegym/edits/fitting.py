@@ -15,6 +15,11 @@ def verbatim(text: Text) -> list[Piece]:
     return Cutter(text).cut(0, len(text.data))
 
 
+def without_newline(data: bytes) -> bytes:
+    """Without the line end of the last line, if it has one."""
+    return data.removesuffix(b"\n").removesuffix(b"\r") if data.endswith(b"\n") else data
+
+
 def ends_open(data: bytes) -> bool:
     """Whether a file has a last line without newline."""
     return bool(data) and data != BOM and not data.endswith(b"\n")
@@ -27,7 +32,7 @@ def whole_lines(text: Text, data: bytes, found: Found) -> list[Piece]:
         return []
     newline = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
     if found.end == len(data) and ends_open(data):
-        body = text.data.removesuffix(b"\n").removesuffix(b"\r") if text.data.endswith(b"\n") else text.data
+        body = without_newline(text.data)
         # Appended after a last line without newline: that line gets one, the new last line has none.
         said = [piece.source for piece in Cutter(text).cut(len(body), size)] or [Span(text.span.end, text.span.end)]
         lead = [Piece(newline, Span(said[0].start, said[-1].end), False)] if found.start == found.end else []
