@@ -169,7 +169,7 @@ def _finish(name: str, rng: random.Random, functions: list[Function], n_bugs: in
         hidden += tests[VISIBLE:]
     meta = {
         "level": "tiny",
-        "fixed": fixed,
+        "fixed": {"m.py": fixed.encode()},
         "rules": tuple((function.name, function.rule.kind) for function in functions),
         "bugs": tuple(_describe(functions[i], bug) for i, bug in bugs.items()),
     }

@@ -47,8 +47,7 @@ def test_broken_fails_and_fixed_passes(level: str, split: str, request: pytest.F
 
 
 def gold(task: Task) -> dict[str, bytes]:
-    fixed = task.meta["fixed"]
-    return {"m.py": fixed.encode()} if isinstance(fixed, str) else dict(fixed)
+    return dict(task.meta["fixed"])
 
 
 def test_check_speaks_of_visible_tests_and_restores_them(bench: Repair) -> None:

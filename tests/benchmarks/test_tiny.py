@@ -41,7 +41,7 @@ def many(split: str, count: int) -> tuple[Task, ...]:
 def test_proof_holds(split: str, functions: int, n_bugs: int) -> None:
     for index in range(25):
         task = make_task(split, index, n_bugs=n_bugs, functions=functions)
-        fixed, broken = task.meta["fixed"], task.workspace["m.py"].decode()
+        fixed, broken = task.meta["fixed"]["m.py"].decode(), task.workspace["m.py"].decode()
         every = {test.id for test in task.visible + task.hidden}
         assert len(every) == functions * (VISIBLE + HIDDEN)
         assert run(fixed, task.visible + task.hidden) == every
@@ -61,12 +61,12 @@ def test_editing_every_broken_line_gives_the_fixed_file() -> None:
         text = task.workspace["m.py"].decode()
         for bug in task.meta["bugs"]:
             text = text.replace(bug["broken"], bug["fixed"])
-        assert text == task.meta["fixed"]
+        assert text == task.meta["fixed"]["m.py"].decode()
 
 
 def test_hidden_tests_tell_every_known_bug_from_the_right_function() -> None:
     for task in many("test", 60):
-        fixed = task.meta["fixed"]
+        fixed = task.meta["fixed"]["m.py"].decode()
         for function, kind in task.meta["rules"]:
             tests = tuple(test for test in task.hidden if test.id.startswith(function + "_"))
             body = fixed.split(f"def {function}(")[1].split("\n\n")[0]
@@ -112,8 +112,8 @@ def test_a_bug_can_fail_the_tests_of_a_caller() -> None:
 
 
 def test_splits_share_no_program() -> None:
-    train = {task.meta["fixed"] for task in many("train", 2000)}
-    test = {task.meta["fixed"] for task in many("test", 500)}
+    train = {task.meta["fixed"]["m.py"].decode() for task in many("train", 2000)}
+    test = {task.meta["fixed"]["m.py"].decode() for task in many("test", 500)}
     assert not train & test
     assert {split_of(program) for program in train} == {"train"}
     assert {split_of(program) for program in test} == {"test"}

@@ -128,7 +128,7 @@ def test_gold_agent_writes_the_fixed_files():
     _, info = env.reset(seed=0)
     task = env.unwrapped.task
     reply = GoldAgent(env.unwrapped.benchmark)("", info)
-    assert reply == f'<write path="m.py">\n{task.meta["fixed"]}</write>\n'
+    assert reply == f'<write path="m.py">\n{task.meta["fixed"]["m.py"].decode()}</write>\n'
 
 
 def run(capsys, *argv):
