@@ -54,6 +54,11 @@ class Place:
     executable: tuple[str, ...] = ()
     git: bool = False
 
+    def sandbox(self) -> dict[str, Any]:
+        """What :func:`sandbox.open_sandbox` must be told."""
+        said = {"backend": self.backend, "image": self.image, "read_only": self.read_only}
+        return {name: value for name, value in said.items() if value not in ("auto", None, ())}
+
 
 @dataclass(frozen=True)
 class Task:
@@ -63,7 +68,7 @@ class Task:
         id: unique in its benchmark, and enough to build the task again.
         protected: paths whose content the agent cannot change for grading; the task's own wins.
         meta: what the benchmark wants to remember (the kinds of bug, the reference solution).
-        place: where the agent's commands run.
+        place: gives where the agent's commands run; called before the first, and may then prepare it.
     """
 
     id: str
@@ -76,7 +81,7 @@ class Task:
     protected: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     meta: Mapping[str, Any] = field(default_factory=dict)
-    place: Place = field(default_factory=Place)
+    place: Callable[[], Place] = Place
 
 
 @dataclass(frozen=True)

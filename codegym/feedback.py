@@ -5,10 +5,13 @@ The texts are exact and short, because small models are trained on them; docs/en
 
 from __future__ import annotations
 
-from benchmarks.base import Grade, Task
+from collections import Counter
+
+from benchmarks.base import Grade, Task, Workspace
 from sandbox.base import ExecResult
 
 SHOWN_BYTES = 32 << 10  # of all files together, about 8,000 tokens: above it the agent must look for itself
+LISTED_FILES = 200  # about 4,000 tokens of names
 OUTPUT_BYTES = 8 << 10  # of a command's output: its start and its end say most
 DETAILS = 5  # failing tests that are described
 
@@ -17,8 +20,11 @@ def first_observation(task: Task, instructions: str = "") -> str:
     """The instructions, if any, the task's prompt, and its files.
 
     A file is ``<file path="NAME">``, a line break, its content, ``</file>``. Files that are no UTF-8 are named only,
-    and so is every file of a workspace of more than ``SHOWN_BYTES``.
+    and so is every file of a workspace of more than ``SHOWN_BYTES``. Of more than ``LISTED_FILES`` files only the
+    folders and files at the top are named.
     """
+    if len(task.workspace) > LISTED_FILES:
+        return "\n".join([*([instructions] if instructions else []), task.prompt, *_top(task.workspace)])
     large = sum(map(len, task.workspace.values())) > SHOWN_BYTES
     parts = [instructions, task.prompt] if instructions else [task.prompt]
     for path, content in sorted(task.workspace.items()):
@@ -30,6 +36,12 @@ def first_observation(task: Task, instructions: str = "") -> str:
         shown = f'<file path="{path}"/> ({len(content)} bytes)' if large else f'<file path="{path}">\n{text}</file>'
         parts.append(shown)
     return "\n".join(parts)
+
+
+def _top(workspace: Workspace) -> list[str]:
+    inside = Counter(path.partition("/")[0] for path in workspace if "/" in path)
+    files = [f'<file path="{path}"/> ({len(data)} bytes)' for path, data in workspace.items() if "/" not in path]
+    return [*(f'<folder path="{name}"/> ({count} files)' for name, count in sorted(inside.items())), *sorted(files)]
 
 
 def tests_lines(task: Task, grade: Grade) -> list[str]:

@@ -17,10 +17,16 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.base import Task, Workspace
+from benchmarks.base import Place, Task, Workspace
 from codegym.actions.base import Edit
-from sandbox.base import ExecResult, Sandbox, WorkspaceError
+from sandbox.base import ExecResult, Sandbox, SandboxError, WorkspaceError
 
+_GIT = "git init -q && git add -Af . && git commit -qm base && git repack -adq"
+_GIT_ENV = {  # the same files make the same commit
+    **{f"GIT_{who}_NAME": "codegym" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "codegym@localhost" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_DATE": "2000-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")},
+}
 _REMOVED_AT_ONCE = 100  # paths of up to 4 KiB each in one command line, well below the system's limit of 2 MiB
 
 
@@ -37,6 +43,7 @@ class EpisodeFiles:
         self._task = task
         self._box: Sandbox | None = None
         self._inside: Workspace = {}
+        self._place: Place | None = None
 
     @property
     def state(self) -> str:
@@ -76,9 +83,10 @@ class EpisodeFiles:
 
     def _run(self, box: Sandbox, command: str) -> ExecResult:
         box = self._without_removed(box)
+        assert self._place is not None
         box.write({path: data for path, data in self.now.items() if self._inside.get(path) != data})
         # Compiled modules are no change of the agent's and would only fill the diff.
-        result = box.run(["sh", "-c", command], env={"PYTHONDONTWRITEBYTECODE": "1"})
+        result = box.run(["sh", "-c", command], env={"PYTHONDONTWRITEBYTECODE": "1", **self._place.env})
         self.now, self._git = _apart(box.export())
         self._inside = self.now
         return result
@@ -96,8 +104,13 @@ class EpisodeFiles:
         from sandbox import open_sandbox
 
         self.close()
-        self._box = open_sandbox(limits=self._task.limits)
+        self._place = place = self._place or self._task.place()
+        self._box = open_sandbox(limits=self._task.limits, **place.sandbox())
         self._box.write(self._git)
+        if place.git or place.executable:
+            self._box.write(self.base)
+            _arrange(self._box, place, new=not self._git)
+            self._inside = self.base
         return self._box
 
     def close(self) -> None:
@@ -108,6 +121,17 @@ class EpisodeFiles:
 
     def _is_protected(self, path: str) -> bool:
         return any(path == own or path.startswith(own.rstrip("/") + "/") for own in self._task.protected)
+
+
+def _arrange(box: Sandbox, place: Place, *, new: bool) -> None:
+    """Give the files of a fresh sandbox what bytes do not say: modes, and a history of one commit if it is ``new``."""
+    if place.executable:
+        names = "\0".join(place.executable).encode(errors="surrogateescape")
+        box.run(["xargs", "-0", "chmod", "-f", "a+x"], stdin=names)
+    if place.git and new:
+        made = box.run(["sh", "-c", _GIT], env=_GIT_ENV)
+        if made.exit_code:
+            raise SandboxError(f"git does not work in the sandbox: {made.stderr.decode(errors='replace').strip()}")
 
 
 def _apart(files: Workspace) -> tuple[Workspace, Workspace]:
