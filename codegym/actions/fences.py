@@ -1,7 +1,7 @@
 """Fenced blocks of a reply, and the shell block by which the text formats run a command or finish.
 
 A block opens with at least three backticks or tildes at the beginning of a line (up to three blanks before them) and
-closes with at least as many alone on a line, as in Markdown. So a block may hold any text: make its fence longer than
+closes with at least as many alone on a line, no further in. So a block may hold any text: make its fence longer than
 every fence in it. In a shell block with a fence of three, a fence that stands in a heredoc or in quotes is text too.
 """
 
@@ -32,10 +32,12 @@ _FINISHES = re.compile(rb"\s*(?:submit\s*\Z|echo\s+[\"']?COMPLETE_TASK_AND_SUBMI
 
 
 class Block(NamedTuple):
-    """A fenced block: the word after its fence, the bytes between the fences' lines, and where it ends."""
+    """A fenced block: the word after its fence, the bytes between the fences' lines, where its last line begins, and
+    where it ends."""
 
     label: bytes
     body: Span
+    close: int
     end: int
 
 
@@ -47,7 +49,10 @@ def block(data: bytes, match: re.Match[bytes]) -> Block:
     if not start:
         raise _cut(fence, label)
     is_shell = label in SHELL_LABELS
-    closing = re.compile(rb"^[ ]{0,3}" + re.escape(fence) + re.escape(fence[:1]) + rb"*+[ \t\r]*$", re.MULTILINE)
+    margin = len(match[0]) - len(match[0].lstrip(b" "))
+    closing = re.compile(
+        rb"^[ ]{0,%d}" % margin + re.escape(fence) + re.escape(fence[:1]) + rb"*+[ \t\r]*$", re.MULTILINE
+    )
     close = _shell_close(data, start, closing, fence, label) if is_shell and len(fence) == 3 else None
     close = close or closing.search(data, start)
     if close is None:
@@ -55,7 +60,7 @@ def block(data: bytes, match: re.Match[bytes]) -> Block:
     body_end = max(start, close.start() - 1)
     if data.endswith(b"\r\n", 0, start) and data.endswith(b"\r", start, body_end):
         body_end -= 1
-    return Block(label, Span(start, body_end), close.end())
+    return Block(label, Span(start, body_end), close.start(), close.end())
 
 
 def _shell_close(
