@@ -5,17 +5,25 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from codegym.diff.languages import language_of
 from codegym.diff.lines import Cut, cut_file
-from codegym.diff.model import Change, Diff, FileDiff, Hunk
+from codegym.diff.marks import Touching, blank_only, only_marks
+from codegym.diff.match import Matching
+from codegym.diff.model import Change, Diff, FileDiff, Hunk, Only
+from codegym.diff.renames import find_renames
+from codegym.diff.script import script_of
 from codegym.diff.sources import Written
-from codegym.diff.syntax import syntax_changes
+from codegym.diff.syntax import broken, changes_of, compare
 from codegym.spans import Origin, Span
 
 
 def diff_files(
-    old: Mapping[str, bytes], new: Mapping[str, bytes], origins: Mapping[str, Sequence[Origin]] | None = None
+    old: Mapping[str, bytes],
+    new: Mapping[str, bytes],
+    origins: Mapping[str, Sequence[Origin]] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> Diff:
     """What changed from ``old`` to ``new``.
 
@@ -24,70 +32,91 @@ def diff_files(
         new: path -> bytes after.
         origins: per path of ``new``, what a reply wrote there (:attr:`codegym.edits.Applied.origins`); changes outside
             them, such as a shell command's, get no source.
+        renamed: new path -> old path, where it is known (:attr:`codegym.edits.Applied.renamed`). Other renames are
+            found by content.
 
     Returns:
         Files sorted by path. The same input gives the same diff, byte for byte.
     """
     origins = origins or {}
-    renamed = _renamed(old, new)
-    gone = set(renamed.values())
+    sources = find_renames(old, new, renamed or {})
+    gone = set(sources.values())
     files: list[FileDiff] = []
     for path in sorted(old.keys() | new.keys()):
         if path in gone or (path in old and path in new and old[path] == new[path]):
             continue
-        if path in renamed:
-            files.append(FileDiff(path, renamed[path], "renamed", _language(path), False, (), (), "content unchanged"))
-        else:
-            files.append(_diff_file(path, old.get(path), new.get(path), Written(origins.get(path, ()))))
+        was = sources.get(path, path if path in old else None)
+        files.append(_diff_file(path, was, old, new, Written(origins.get(path, ()))))
     return Diff(tuple(files))
 
 
-def _renamed(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> dict[str, str]:
-    """New path -> old path of files that went away and came back elsewhere with the same, non-empty content."""
-    lost: dict[bytes, list[str]] = {}
-    for path in sorted(old.keys() - new.keys(), reverse=True):
-        if old[path]:
-            lost.setdefault(old[path], []).append(path)
-    if not lost:
-        return {}
-    return {path: lost[new[path]].pop() for path in sorted(new.keys() - old.keys()) if lost.get(new[path])}
-
-
-def _language(path: str) -> str | None:
+def _diff_file(
+    path: str, was: str | None, old: Mapping[str, bytes], new: Mapping[str, bytes], written: Written
+) -> FileDiff:
+    before, after = old[was] if was is not None else b"", new.get(path, b"")
+    status: Literal["added", "deleted", "modified", "renamed"]
+    status = "added" if was is None else "renamed" if was != path else "modified" if path in new else "deleted"
     language = language_of(path)
-    return language.name if language else None
-
-
-def _diff_file(path: str, old: bytes | None, new: bytes | None, written: Written) -> FileDiff:
-    before, after = old or b"", new or b""
+    name = language.name if language else None
+    if status == "renamed" and before == after:
+        return FileDiff(path, was, status, name, False, (), (), "content unchanged")
     found = cut_file(before, after, written)
     cuts = found.cuts
-    hunks = tuple(
-        Hunk(Span(a, b), Span(c, d), after[c:d], written.source(c, d), written.place(c, d)) for a, b, c, d in cuts
-    )
-    language = language_of(path)
-    syntax: tuple[Change, ...] | str
+    hunks = [Hunk(Span(a, b), Span(c, d), after[c:d], written.source(c, d), written.place(c, d)) for a, b, c, d in cuts]
+    matching: Matching | str
     if b"\0" in before or b"\0" in after:
-        syntax = "binary"
+        matching = "binary"
     elif language is None:
-        syntax = "no grammar for this kind of file"
+        matching = "no grammar for this kind of file"
     else:
-        syntax = syntax_changes(before, after, language, cuts)
-    notes = [syntax] if isinstance(syntax, str) else [] if syntax else ["no syntax changed, only blanks"]
+        matching = compare(before, after, language, cuts)
+    notes: list[str] = []
+    parsed = False
+    only: Only = ""
+    changes: list[Change] = []
+    if isinstance(matching, str) or language is None:
+        notes.append(str(matching))
+        if matching != "binary":
+            hunks = [replace(hunk, only=blank_only(hunk, before)) for hunk in hunks]
+            only = "whitespace" if hunks and all(hunk.only for hunk in hunks) else ""
+        changes += [_line_change(hunk) for hunk in hunks]
+    else:
+        errors = broken(before, language), broken(after, language)
+        parsed = not any(errors)
+        changes += _with_sources(changes_of(matching), cuts, written)
+        if parsed:
+            only, marks = only_marks(script_of(before, after, matching), hunks, language)
+            hunks = [replace(hunk, only=mark) for hunk, mark in zip(hunks, marks, strict=True)]
+            if not changes:
+                notes.append("no syntax changed, only blanks")
+        else:
+            changes = _around_errors(changes, hunks, errors)
+            notes.append(_where(before, after, errors))
     if found.coarse:
         notes.append("too many lines to align, shown as one hunk")
-    return FileDiff(
-        path,
-        None if old is None else path,
-        "added" if old is None else "deleted" if new is None else "modified",
-        language.name if language else None,
-        not isinstance(syntax, str),
-        hunks,
-        tuple(_line_change(hunk) for hunk in hunks)
-        if isinstance(syntax, str)
-        else _with_sources(syntax, cuts, written),
-        "; ".join(notes),
-    )
+    return FileDiff(path, was, status, name, parsed, tuple(hunks), tuple(changes), "; ".join(notes), only)
+
+
+def _where(before: bytes, after: bytes, errors: tuple[Sequence[Span], Sequence[Span]]) -> str:
+    sides = (("old", before, errors[0]), ("new", after, errors[1]))
+    lines = [(which, text[: spans[0].start].count(b"\n") + 1) for which, text, spans in sides if spans]
+    places = [f"the {which} file at line {line}" for which, line in lines]
+    return f"a syntax error in {' and in '.join(places)}, compared by lines there"
+
+
+def _around_errors(
+    changes: Sequence[Change], hunks: Sequence[Hunk], errors: tuple[Sequence[Span], Sequence[Span]]
+) -> list[Change]:
+    """Syntax where it can be trusted, lines for every hunk that it does not speak of."""
+    bad = Touching(errors[0]), Touching(errors[1])
+    good = [c for c in changes if not (c.old and bad[0].any(c.old)) and not (c.new and bad[1].any(c.new))]
+    told = Touching([c.old for c in good if c.old]), Touching([c.new for c in good if c.new])
+    by_line = [
+        _line_change(hunk)
+        for hunk in hunks
+        if bad[0].any(hunk.old) or bad[1].any(hunk.new) or not (told[0].any(hunk.old) or told[1].any(hunk.new))
+    ]
+    return sorted(good + by_line, key=lambda change: change.new or change.old or Span(0, 0))
 
 
 def _line_change(hunk: Hunk) -> Change:
@@ -104,7 +133,7 @@ def _line_change(hunk: Hunk) -> Change:
     )
 
 
-def _with_sources(changes: Sequence[Change], cuts: Sequence[Cut], written: Written) -> tuple[Change, ...]:
+def _with_sources(changes: Sequence[Change], cuts: Sequence[Cut], written: Written) -> list[Change]:
     """Changes in the order of the new file, with the reply's bytes that wrote them."""
     starts, ends = [cut[0] for cut in cuts], [cut[1] for cut in cuts]
     placed: list[tuple[tuple[int, ...], str, Change]] = []
@@ -114,7 +143,7 @@ def _with_sources(changes: Sequence[Change], cuts: Sequence[Cut], written: Writt
             change = replace(change, source=written.source(low, high), place=written.place(low, high))
         at = change.old.start if change.old else -1
         placed.append(((low, -high, at), change.kind, change))
-    return tuple(change for _, _, change in sorted(placed, key=lambda item: item[:2]))
+    return [change for _, _, change in sorted(placed, key=lambda item: item[:2])]
 
 
 def _where_deleted(old: Span | None, cuts: Sequence[Cut], starts: Sequence[int], ends: Sequence[int]) -> Span:

@@ -14,18 +14,25 @@ from typing import Any, Literal
 
 from codegym.spans import Span
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+#: What a file's or a hunk's change comes to where no code changed.
+Only = Literal["", "whitespace", "comments"]
 
 
 @dataclass(frozen=True)
 class Hunk:
-    """Bytes ``old`` of the old file became ``text``, which stands at ``new`` in the new file."""
+    """Bytes ``old`` of the old file became ``text``, which stands at ``new`` in the new file.
+
+    ``only``: "whitespace" or "comments" if nothing else differs here.
+    """
 
     old: Span
     new: Span
     text: bytes
     source: tuple[Span, ...] = ()
     place: tuple[Span, ...] = ()
+    only: Only = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,11 @@ class Change:
 
 @dataclass(frozen=True)
 class FileDiff:
-    """The diff of one file. ``parsed`` is false where syntax was not used; ``note`` then says why."""
+    """The diff of one file.
+
+    ``parsed`` is false where syntax was not used, or not everywhere; ``note`` then says why. ``only``: "whitespace" or
+    "comments" if nothing else differs in the file.
+    """
 
     path: str
     old_path: str | None
@@ -63,6 +74,7 @@ class FileDiff:
     hunks: tuple[Hunk, ...]
     changes: tuple[Change, ...]
     note: str = ""
+    only: Only = ""
 
 
 @dataclass(frozen=True)

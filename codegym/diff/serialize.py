@@ -12,6 +12,9 @@ from typing import Any
 from codegym.diff.model import SCHEMA_VERSION, Change, Diff, FileDiff, Hunk
 from codegym.spans import Span, reply_bytes, reply_text
 
+#: Version 1 had no ``only``, which is then taken as "": not known to be less than a change of code.
+_READ = (1, SCHEMA_VERSION)
+
 
 def to_dict(diff: Diff) -> dict[str, Any]:
     """See :meth:`codegym.diff.model.Diff.to_dict`."""
@@ -20,8 +23,8 @@ def to_dict(diff: Diff) -> dict[str, Any]:
 
 def from_dict(data: Mapping[str, Any]) -> Diff:
     """See :meth:`codegym.diff.model.Diff.from_dict`."""
-    if data.get("version") != SCHEMA_VERSION:
-        raise ValueError(f"a diff of version {data.get('version')!r}; this reads version {SCHEMA_VERSION}")
+    if data.get("version") not in _READ:
+        raise ValueError(f"a diff of version {data.get('version')!r}; this reads versions {_READ[0]} to {_READ[-1]}")
     return Diff(tuple(_read_file(file) for file in data["files"]))
 
 
@@ -33,6 +36,7 @@ def _file(file: FileDiff) -> dict[str, Any]:
         "language": file.language,
         "parsed": file.parsed,
         "note": file.note,
+        "only": file.only,
         "hunks": [
             {
                 "old": list(hunk.old),
@@ -40,6 +44,7 @@ def _file(file: FileDiff) -> dict[str, Any]:
                 "text": reply_text(hunk.text),
                 "source": _pairs(hunk.source),
                 "place": _pairs(hunk.place),
+                "only": hunk.only,
             }
             for hunk in file.hunks
         ],
@@ -66,6 +71,7 @@ def _read_file(data: Mapping[str, Any]) -> FileDiff:
         language=data["language"],
         parsed=data["parsed"],
         note=data["note"],
+        only=data.get("only", ""),
         hunks=tuple(
             Hunk(
                 Span(*hunk["old"]),
@@ -73,6 +79,7 @@ def _read_file(data: Mapping[str, Any]) -> FileDiff:
                 reply_bytes(hunk["text"]),
                 _spans(hunk["source"]),
                 _spans(hunk["place"]),
+                hunk.get("only", ""),
             )
             for hunk in data["hunks"]
         ),

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from codegym.diff.languages import Language, parse
+from codegym.diff.languages import GrammarMissing, Language, own_name, parse
 from codegym.diff.lines import Cut, Kept
 from codegym.diff.match import Matching
 from codegym.diff.model import Change
@@ -21,32 +21,52 @@ from codegym.spans import Span
 MOST_BYTES = 4 << 20
 
 
-def syntax_changes(old: bytes, new: bytes, language: Language, cuts: Sequence[Cut]) -> tuple[Change, ...] | str:
-    """The changes, without sources and in no order, or one line that says why there are none.
+def compare(old: bytes, new: bytes, language: Language, cuts: Sequence[Cut]) -> Matching | str:
+    """Which nodes correspond, or one line that says why the texts are not compared as syntax.
 
     ``cuts`` are the hunks: text that they leave alone is the same text, wherever equal text stands besides.
     """
     if max(len(old), len(new)) > MOST_BYTES:
         return f"larger than {MOST_BYTES} bytes, compared by lines"
-    trees = parse(language.grammar, old), parse(language.grammar, new)
-    for which, tree in zip(("old", "new"), trees, strict=True):
-        if tree.root_node.has_error:
-            return f"the {which} file has a syntax error, compared by lines"
+    try:
+        trees = parse(language, old), parse(language, new)
+    except GrammarMissing as reason:
+        return f"{reason}, compared by lines"
     try:
         kept = Kept(cuts)
-        matching = Matching(*differing(trees[0], old, trees[1], new, language, kept), kept)
+        return Matching(differing(trees[0], old, trees[1], new, language, kept), kept)
     except TooLarge as reason:
         return f"{reason}, compared by lines"
-    return tuple(_changes(matching))
 
 
-def _changes(matching: Matching) -> list[Change]:
+def broken(text: bytes, language: Language) -> list[Span]:
+    """Where a text does not parse: the definitions or statements that hold an error, disjoint and in order.
+
+    Of a definition only the broken statements inside, if its head is whole.
+    """
+    found: list[Span] = []
+    todo = [parse(language, text).root_node]
+    while todo:
+        node = todo.pop()
+        for child in node.children:
+            if not child.has_error:
+                continue
+            inside = child.type in language.definitions or child.type in language.wrappers or own_name(node, language)
+            if inside and not any(part.is_error or part.is_missing for part in child.children):
+                todo.append(child)
+            else:
+                found.append(Span(child.start_byte, child.end_byte))
+    return sorted(found)
+
+
+def changes_of(matching: Matching) -> list[Change]:
+    """The changes, without sources and in no order."""
     old, new, to_new, to_old = matching.old, matching.new, matching.to_new, matching.to_old
     # matched[k]: nodes before k that have a partner, so that a range is counted in one step.
     matched = [0, *accumulate(int(j >= 0) for j in to_new)]
     changes: list[Change] = []
     whole_old, whole_new = [False] * len(old.kind), [False] * len(new.kind)  # inside a node that is reported whole
-    moved = _moved(matching)
+    moved = moved_nodes(matching)
 
     def change(kind: str, i: int, j: int) -> None:
         forest, node = (new, j) if j >= 0 else (old, i)
@@ -70,7 +90,7 @@ def _changes(matching: Matching) -> list[Change]:
         alone = matched[i + old.size[i]] == matched[i + 1] and all(k < 0 for k in to_old[j + 1 : j + new.size[j]])
         if alone:
             whole_old[i] = whole_new[j] = True
-        if alone or old.value[i] != new.value[j]:
+        if alone or says_otherwise(matching, i, j):
             change("update", i, j)
     for j in range(len(new.kind)):
         parent = new.parent[j]
@@ -81,7 +101,17 @@ def _changes(matching: Matching) -> list[Change]:
     return changes
 
 
-def _moved(matching: Matching) -> set[int]:
+def says_otherwise(matching: Matching, i: int, j: int) -> bool:
+    """Whether two nodes that correspond differ in themselves, not in their children (an operator, a number)."""
+    old, new = matching.old, matching.new
+    if old.form[i] == new.form[j]:
+        return False
+    # Commas come and go with children; where all children stay, punctuation is what differs.
+    same_kids = [matching.to_new[kid] for kid in old.kids[i]] == new.kids[j]
+    return same_kids or old.own(i) != new.own(j)
+
+
+def moved_nodes(matching: Matching) -> set[int]:
     """Old nodes whose partner has another parent, or another order among the same siblings."""
     old, new, to_new = matching.old, matching.new, matching.to_new
     moved: set[int] = set()
@@ -89,8 +119,6 @@ def _moved(matching: Matching) -> set[int]:
     rows += [(i, old.kids[i]) for i in range(len(old.kind)) if old.kids[i]]
     for parent, row in rows:
         partner = to_new[parent] if parent >= 0 else -1
-        if parent >= 0 and partner >= 0 and old.ident[parent] == new.ident[partner]:
-            continue
         stay: list[int] = []
         for i in row:
             j = to_new[i]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import codegym.diff
 from codegym.actions.base import Action, Insert, Lines, Replace, Text, Write, get
 from codegym.diff import Diff, apply, diff_files, unified
-from codegym.diff.languages import language_of, parse
+from codegym.diff.languages import PYTHON, language_of, parse
 from codegym.diff.lines import cut_lines
 from codegym.edits import EditError, apply_edits
 from codegym.spans import Origin, Span, reply_bytes
@@ -139,7 +139,7 @@ def test_renames():
 
 def leaves(text: bytes, spans: list) -> list[bytes]:
     """The texts of the leaves that lie in none of the spans."""
-    found, todo = [], [parse("tree_sitter_python", text).root_node]
+    found, todo = [], [parse(PYTHON, text).root_node]
     while todo:
         node = todo.pop()
         if node.child_count:
@@ -303,7 +303,7 @@ def test_exact_sources_hold_the_new_text(old, edits):
 
 def test_half_written_code_is_compared_by_lines():
     (file,) = diff_files({"a.py": OLD}, {"a.py": OLD + b"\ndef half(\n"}).files
-    assert (file.parsed, file.note) == (False, "the new file has a syntax error, compared by lines")
+    assert (file.parsed, file.note) == (False, "a syntax error in the new file at line 20, compared by lines there")
     assert [(c.kind, c.node, c.symbol) for c in file.changes] == [("insert", "line", "")]
     (file,) = diff_files({"a.txt": b"a\nb\n"}, {"a.txt": b"a\nc\n"}).files
     assert (file.language, file.note) == (None, "no grammar for this kind of file")
@@ -466,7 +466,7 @@ def test_the_schema_describes_the_data():
 
 
 def test_another_version_is_refused():
-    with pytest.raises(ValueError, match="version 0; this reads version 1"):
+    with pytest.raises(ValueError, match="version 0; this reads versions 1 to 2"):
         Diff.from_dict({"version": 0, "files": []})
 
 
