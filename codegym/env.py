@@ -258,9 +258,10 @@ class CodeEnv(gymnasium.Env[str, str]):
 
         assert self._files is not None
         with self._timed("diff"):
-            base = self._files.base
-            self._patch = unified(diff_files(base, self._files.now), base)
-            return diff_files(before, self._files.now, origins)
+            base, now = self._files.base, self._files.now
+            diff = diff_files(before, now, origins)
+            self._patch = unified(diff if before == base else diff_files(base, now), base)
+            return diff
 
     def _info(
         self,
