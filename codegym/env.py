@@ -61,6 +61,8 @@ class CodeEnv(gymnasium.Env[str, str]):
         max_seconds: wall time of an episode before it is truncated (looked at after each reply); None is no limit.
         step_reward: times the share of visible tests that pass, added to the reward of every turn.
         invalid_penalty: taken from the reward of a turn whose action is invalid or refused.
+        tolerant: apply edits whose search text or hunk differs from the file in trailing blanks or one common margin;
+            the feedback says where.
         instructions: whether the first observation teaches the action format.
         render_mode: ``ansi`` (``render`` returns the last turn as text), ``human`` (written to stdout) or None.
         benchmark_options: passed to :func:`benchmarks.load`; an option it does not have is a ValueError.
@@ -79,6 +81,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         max_seconds: float | None = None,
         step_reward: float = 0.0,
         invalid_penalty: float = 0.01,
+        tolerant: bool = False,
         instructions: bool = True,
         render_mode: str | None = None,
         **benchmark_options: Any,
@@ -98,6 +101,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         self.split, self.feedback, self.render_mode = split, feedback, render_mode
         self.max_turns, self.max_seconds = max_turns, max_seconds
         self.step_reward, self.invalid_penalty, self.instructions = step_reward, invalid_penalty, instructions
+        self.tolerant = tolerant
         self.action_space = ReplySpace(action_format)
         self.observation_space = TextSpace()
         self.task: Task | None = None  # the current episode's, hidden tests and solution included
@@ -198,7 +202,9 @@ class CodeEnv(gymnasium.Env[str, str]):
         try:
             if read.kind == "edit":
                 with self._timed("diff"):
-                    origins = self._files.edit(read.edits)
+                    applied = self._files.edit(read.edits, tolerant=self.tolerant)
+                    origins = applied.origins
+                    lines += [f"note: {note}" for note in applied.notes]
             elif read.kind == "shell":
                 with self._timed("sandbox"):
                     result = self._files.shell(read.command)

@@ -69,7 +69,7 @@ class Info(TypedDict):
 
     ``state`` is a hash of the workspace after the turn; ``state_before`` of the workspace the reply acted on.
     ``patch`` is the cumulative unified diff against the task's base. ``stop_reason`` is None while the episode
-    runs, then one of submitted | solved | max_turns | max_tokens | max_seconds | infra_error.
+    runs, then one of submitted | solved | max_turns | max_seconds | infra_error.
     ``resolved`` and ``score`` are the hidden tests' verdict once ``stop_reason`` is set, False and 0.0 before; after an
     infra error they say nothing, and the episode must be left out. ``reward_terms`` sum to the reward.
     """

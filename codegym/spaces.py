@@ -63,8 +63,8 @@ class ReplySpace(TextSpace):
         words = super().sample(mask, probability)
         from codegym import actions  # late: the formats are not needed to import codegym
 
-        render = actions.base.get(self.action_format).render
-        rng, text = self.np_random, actions.base.Text
+        form = actions.base.get(self.action_format)
+        rng, text, action = self.np_random, actions.base.Text, actions.base.Action
         path, line = _pick(rng, ("m.py", "main.py", "new/a.py")), int(rng.integers(1, 6))
         body, other = (text(_pick(rng, _LINES).encode()) for _ in range(2))
         kind = int(rng.integers(10))
@@ -76,11 +76,18 @@ class ReplySpace(TextSpace):
             4: actions.base.Lines(path, line, line, other),
         }
         if kind in edits:
-            return render(actions.base.Action("edit", (edits[kind],)))
+            old, new = text(b"x = 1\n"), text(body.data.split(b"\n")[0] + b"\n")
+            # For formats that cannot say the edit drawn: the like in whole lines, or a command.
+            likes = (
+                actions.base.Replace(path, old, new),
+                actions.base.Patch(path, (actions.base.Hunk((("-", old), ("+", new))),)),
+            )
+            choices = [action("edit", (edit,)) for edit in (edits[kind], *likes)]
+            return actions.base.say(form, *choices, action("shell", command="ls"))
         if kind == 5:
-            return render(actions.base.Action("shell", command=_pick(rng, ("ls", "cat *.py", "false"))))
+            return form.render(action("shell", command=_pick(rng, ("ls", "cat *.py", "false"))))
         if kind == 6:
-            return render(actions.base.Action("submit"))
+            return form.render(action("submit"))
         if kind == 7:
             return rng.bytes(int(rng.integers(40))).decode("utf-8", "surrogateescape")
         return words

@@ -3,7 +3,7 @@
 ::
 
     with contextlib.closing(EpisodeFiles(task)) as files:
-        origins = files.edit(action.edits)      # all edits or none
+        applied = files.edit(action.edits)      # all edits or none
         result = files.shell("python3 m.py")    # opens the sandbox at the first command
         files.now, files.state
 
@@ -14,12 +14,15 @@ else. It lives in the sandbox, and comes back with the files when a sandbox must
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from benchmarks.base import Place, Task, Workspace
 from codegym.actions.base import Edit
 from sandbox.base import ExecResult, Sandbox, SandboxError, WorkspaceError
+
+if TYPE_CHECKING:  # applying edits is not needed to import the environment
+    from codegym.edits import Applied
 
 _GIT = "git init -q && git add -Af . && git commit -qm base && git repack -adq"
 _GIT_ENV = {  # the same files make the same commit
@@ -54,12 +57,12 @@ class EpisodeFiles:
             digest.update(b"%d %d " % (len(name), len(content)) + name + content)
         return digest.hexdigest()
 
-    def edit(self, edits: Sequence[Edit]) -> Mapping[str, Any]:
-        """Apply all edits or none. Returns the origins of what was written, by path. Raises :class:`Refused`."""
+    def edit(self, edits: Sequence[Edit], *, tolerant: bool = False) -> Applied:
+        """Apply all edits or none (see :func:`codegym.edits.apply_edits`). Raises :class:`Refused`."""
         from codegym.edits import EditError, apply_edits
 
         try:
-            applied = apply_edits(self.now, edits)
+            applied = apply_edits(self.now, edits, tolerant=tolerant)
         except EditError as error:
             raise Refused(str(error)) from error
         for path in sorted({*self.now, *applied.files}):
@@ -68,7 +71,7 @@ class EpisodeFiles:
             if self.now.get(path) != applied.files.get(path) and self._is_protected(path):
                 raise Refused(f"{path} is protected and cannot be changed; nothing was applied: edit other files only")
         self.now = applied.files
-        return applied.origins
+        return applied
 
     def shell(self, command: str) -> ExecResult:
         """Run ``sh -c command`` on the current files, which then are what it left.

@@ -162,7 +162,6 @@ class ApplyPatch(ActionFormat):
     """See the module's text and docs/actions.md."""
 
     name = "apply_patch"
-    edits = (Patch, Write, Delete, Rename)
     prompt = (
         """\
 Write one action in your reply; any text around it is free.

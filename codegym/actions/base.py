@@ -6,7 +6,6 @@ A format turns a reply into an :class:`Action` and teaches itself in a prompt; i
     class MyFormat(ActionFormat):
         name = "mine"
         prompt = "Write ..."
-        edits = (Write,)
         def parse(self, reply): ...
         def render(self, action): ...
 
@@ -132,14 +131,10 @@ class Action:
 
 
 class ActionFormat(abc.ABC):
-    """A way of writing actions. ``parse`` is total: any reply gives an Action, never an exception.
-
-    ``edits`` are the kinds of edit that it can say; commands and submission it can always say.
-    """
+    """A way of writing actions. ``parse`` is total: any reply gives an Action, never an exception."""
 
     name: str
     prompt: str
-    edits: tuple[type[Edit], ...] = ()
 
     @abc.abstractmethod
     def parse(self, reply: str) -> Action:
@@ -182,6 +177,16 @@ def read_back(form: ActionFormat, action: Action, reply: str) -> str:
         why = back.error or "it reads back as another one"
         raise ValueError(f"the {form.name} format cannot write this action: {why}")
     return reply
+
+
+def say(form: ActionFormat, *choices: Action) -> str:
+    """The first of some actions that the format can write. Raises ValueError if it can write none."""
+    for action in choices[:-1]:
+        try:
+            return form.render(action)
+        except ValueError:
+            continue
+    return form.render(choices[-1])
 
 
 _FORMATS: dict[str, ActionFormat] = {}

@@ -144,7 +144,6 @@ class SearchReplace(ActionFormat):
     """See the module's text and docs/actions.md. Texts are whole lines: each ends with a newline, or is empty."""
 
     name = "search_replace"
-    edits = (Replace, Write)
     prompt = (
         """\
 Write one action in your reply; any text around it is free.

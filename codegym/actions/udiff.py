@@ -131,7 +131,6 @@ class Udiff(ActionFormat):
     """See the module's text and docs/actions.md."""
 
     name = "udiff"
-    edits = (Patch, Write, Delete, Rename)
     prompt = (
         """\
 Write one action in your reply; any text around it is free.

@@ -152,7 +152,6 @@ class Xml(ActionFormat):
     """See the module's text and docs/actions.md."""
 
     name = "xml"
-    edits = (Replace, Write, Insert, Lines, Delete, Rename)
     prompt = """\
 Write one action in your reply; any text around it is free.
 To change files, write one or more of these:

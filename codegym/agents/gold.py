@@ -6,11 +6,15 @@ the benchmark, e.g. ``env.unwrapped.benchmark``.
 
 from __future__ import annotations
 
+import base64
+import posixpath
+import re
+import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from benchmarks.base import Benchmark, Task
-from codegym import actions
+from benchmarks.base import Benchmark, Task, Workspace
+from codegym.actions import base
 
 
 class GoldAgent:
@@ -18,18 +22,43 @@ class GoldAgent:
 
     def __init__(self, benchmark: Benchmark, *, action_format: str = "xml") -> None:
         self._benchmark = benchmark
-        self._render = actions.base.get(action_format).render
+        self._format = base.get(action_format)
 
     def __call__(self, observation: str, info: dict[str, Any]) -> str:
         if info["turn"] > 0:
-            return self._render(actions.base.Action("submit"))
+            return self._format.render(base.Action("submit"))
         task = self._benchmark.task(info["task_id"])
-        writes = tuple(
-            actions.base.Write(path, actions.base.Text(content))
-            for path, content in sorted(fixed_files(task).items())
-            if task.workspace.get(path) != content
-        )
-        return self._render(actions.base.Action("edit", writes))
+        return base.say(self._format, *_ways(task.workspace, fixed_files(task)))
+
+
+def _ways(old: Workspace, new: Workspace) -> list[base.Action]:
+    """The actions that make the files of ``new`` what they are there, for formats that can say one thing or another."""
+    files = {path: data for path, data in sorted(new.items()) if old.get(path) != data}
+    written = [base.Write(path, base.Text(data)) for path, data in files.items()]
+    replaced = [
+        base.Replace(path, base.Text(old[path]), base.Text(data))
+        if old.get(path)
+        else base.Write(path, base.Text(data), new=True)
+        for path, data in files.items()
+    ]
+    patched = [
+        base.Patch(path, (base.Hunk((*_lines(old[path], "-"), *_lines(data, "+"))),))
+        if old.get(path)
+        else base.Write(path, base.Text(data), new=True)
+        for path, data in files.items()
+    ]
+    # The last resort of a format without edits. base64, because a heredoc cannot hold every file.
+    commands = [
+        f"mkdir -p {shlex.quote(posixpath.dirname(path) or '.')}\n"
+        f"base64 -d > {shlex.quote(path)} <<'END'\n{base64.encodebytes(data).decode()}END"
+        for path, data in files.items()
+    ]
+    edits = [base.Action("edit", tuple(edits)) for edits in (written, replaced, patched)]
+    return [*edits, base.Action("shell", command="\n".join(commands))]
+
+
+def _lines(data: bytes, mark: Literal["-", "+"]) -> list[tuple[Literal["-", "+"], base.Text]]:
+    return [(mark, base.Text(line)) for line in re.findall(rb"[^\n]*\n|[^\n]+", data)]
 
 
 def fixed_files(task: Task) -> dict[str, bytes]:
