@@ -5,8 +5,8 @@
     if __name__ == "__main__":
         sys.exit(main(MyAlgorithm))
 
-Values are read in this order, later ones win: the defaults of :mod:`algorithms.core.config`, the method's
-``loss_defaults``, the built-in task's defaults, ``--config``, the overrides.
+Values are read in this order, later ones win: the defaults of :mod:`algorithms.core.config`, the built-in task's, the
+method's ``defaults`` and ``loss_defaults``, ``--config``, the overrides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from algorithms.core import config as defaults
 from algorithms.core.trajectory import Algorithm
 from sandbox.base import SandboxUnavailable
 
-#: The built-in task. Two turns, the second with the visible tests' results; the trained model needs no instructions.
+#: The built-in task: files of four short functions with three bugs, two turns, the second with the visible tests'
+#: results. The shipped model needs no instructions. Another ``env.id`` or ``env.kwargs.level`` puts all of it aside.
 BUILT_IN: dict[str, Any] = {
     "env": {
         "kwargs": {
@@ -38,7 +39,9 @@ BUILT_IN: dict[str, Any] = {
             "step_reward": 0.15,  # the published value
             "instructions": False,
         }
-    }
+    },
+    # The longest right reply has about 110 tokens, a prompt of the second turn about 350.
+    "rollout": {"max_response_tokens": 128, "max_prompt_tokens": 1024},
 }
 
 
@@ -58,14 +61,16 @@ def resolve(algorithm: type[Algorithm], overrides: Sequence[str] = (), file: str
     """Read the configuration of a run. Raises ConfigError for an unknown key or a value of the wrong type."""
     tree: DictConfig = OmegaConf.structured(defaults.Config(algorithm=algorithm.Config()))
     try:
-        for prescribed in (BUILT_IN, {"loss": algorithm.loss_defaults}):
-            tree = _merge(tree, OmegaConf.create(prescribed), source="the defaults")
-        if file is not None:
-            tree = _merge(tree, _read(file), source=file)
+        given = [] if file is None else [(_read(file), file)]
         for override in overrides:
             if "=" not in override:
                 raise ConfigError(f"{override!r} is no setting; write key=value, e.g. trainer.steps=80")
-            tree = _merge(tree, OmegaConf.from_dotlist([override]), source="the command line")
+            given.append((OmegaConf.from_dotlist([override]), "the command line"))
+        built_in = {} if any(_names_a_task(tree) for tree, _ in given) else BUILT_IN
+        for prescribed in (built_in, getattr(algorithm, "defaults", {}), {"loss": algorithm.loss_defaults}):
+            tree = _merge(tree, OmegaConf.create(prescribed), source="the defaults")
+        for new, source in given:
+            tree = _merge(tree, new, source)
         config = OmegaConf.to_object(tree)
     except OmegaConfBaseException as error:
         raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from None
@@ -73,6 +78,13 @@ def resolve(algorithm: type[Algorithm], overrides: Sequence[str] = (), file: str
     if not config.trainer.run_dir:
         config.trainer.run_dir = f"runs/{algorithm.name}-seed{config.trainer.seed}"
     return config
+
+
+def _names_a_task(given: DictConfig) -> bool:
+    """Whether it asks for another task than the built-in one."""
+    name = OmegaConf.select(given, "env.id") or defaults.EnvConfig().id
+    level = OmegaConf.select(given, "env.kwargs.level") or "tiny"
+    return name != defaults.EnvConfig().id or level != "tiny"
 
 
 def _read(file: str) -> DictConfig:

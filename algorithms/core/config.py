@@ -53,8 +53,10 @@ class RolloutConfig:
         1.0, "below 1 the sampling distribution is not the policy's: refused with importance correction"
     )
     top_k: int = option(0, "0 keeps every token; above 0 as top_p below 1")
-    max_response_tokens: int = option(192, "per turn")
-    max_prompt_tokens: int = option(1024, "an episode whose prompt grows past this is truncated")
+    max_response_tokens: int = option(1024, "per turn; 128 for the built-in task")
+    max_prompt_tokens: int = option(
+        8192, "an episode whose prompt grows past this is truncated; 1024 for the built-in task"
+    )
     batch_size: int = option(128, "sequences decoded together")
     dynamic_sampling: bool = option(True, "drop groups whose returns are all equal and draw new tasks (DAPO, eq. 11)")
     max_refills: int = option(2, "rounds of new tasks before a step goes on with fewer groups")

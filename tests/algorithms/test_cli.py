@@ -22,6 +22,18 @@ def test_what_is_printed_can_be_read_back(tmp_path):
     assert resolve(GRPO, file=str(file)) == config
 
 
+def test_another_task_puts_the_built_in_one_aside(tmp_path):
+    built_in = resolve(GRPO, ["env.kwargs.n_bugs=2"])
+    assert built_in.env.kwargs["functions"] == 4
+    program = resolve(GRPO, ["env.kwargs.level=program", "env.kwargs.n_bugs=2"])
+    assert program.env.kwargs == {"level": "program", "n_bugs": 2}
+    assert program.rollout.max_response_tokens > built_in.rollout.max_response_tokens
+    assert resolve(GRPO, ["env.id=other/Task-v0"]).env.kwargs == {}
+    file = tmp_path / "run.yaml"
+    file.write_text(to_yaml(program))
+    assert resolve(GRPO, file=str(file)) == program
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
