@@ -20,10 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from algorithms.core.trajectory import Occurrence, Trajectory
+from algorithms.didpo.corpus import Corpus, corpus_of, shared_text
 from algorithms.didpo.cut import SCALE, Candidate, choose, cut, groupability
-from algorithms.didpo.repeats import joined, maximal_repeats
-from algorithms.didpo.roots import Place, Root, root_diffs
-from algorithms.didpo.similar import near_duplicates
+from algorithms.didpo.repeats import maximal_repeats
+from algorithms.didpo.roots import Root
+from algorithms.didpo.similar import Where, near_duplicates
 
 #: Re-cuts after the first; scores change little once n is counted after the cut.
 ROUNDS = 3
@@ -68,18 +69,11 @@ def find_anchors(
         place: "symbol" or "path", what a change's place is (see :mod:`algorithms.didpo.roots`).
     """
     score = score or Score()
-    roots = root_diffs(group, place)
-    names = sorted({key for root in roots for key in root.keys})
-    number = {key: k for k, key in enumerate(names)}
-    sequences = [tuple(number[key] for key in root.keys) for root in roots]
-    text, starts, owner = joined(sequences, [root.member for root in roots])
-    candidates = _candidates(text, starts, owner, near_duplicates(roots, sequences, names, eta), score)
-    chosen = choose(candidates, text >= len(roots), limit)
-    pieces = _cut_all(roots, chosen, starts, score)
-
-    ids = [_id(candidate, sequences, starts, names) for candidate in chosen]
+    corpus = corpus_of(group, place)
+    roots = corpus.roots
+    chosen = choose(_candidates(corpus, near_duplicates(corpus, eta), score), len(corpus.ids), limit)
     anchors = []
-    for k, found in enumerate(pieces):
+    for candidate, found in zip(chosen, _cut_all(corpus, chosen, score), strict=True):
         if len({roots[root].member for root, _, _ in found}) < 2:
             continue
         spans = [
@@ -90,7 +84,7 @@ def find_anchors(
         lines = math.fsum(item[3] for item in spans) / len(spans)
         anchors.append(
             FoundAnchor(
-                ids[k],
+                _id(candidate, corpus),
                 score(lines, len({item[0] for item in spans})),
                 lines,
                 tuple(Occurrence(group[position].member, turn, span) for position, turn, span, _ in spans),
@@ -100,39 +94,39 @@ def find_anchors(
     return sorted(anchors, key=lambda anchor: (-anchor.score, anchor.id))
 
 
-def _candidates(text, starts, owner, classes, score: Score) -> list[Candidate]:
-    suffixes, repeats = maximal_repeats(text, owner)
+def _candidates(corpus: Corpus, classes: Sequence[Sequence[Where]], score: Score) -> list[Candidate]:
+    text, at = shared_text(corpus)
+    suffixes, repeats = maximal_repeats(text, np.where(at < 0, -1, corpus.member[at]))
+    places = at[suffixes]  # candidates hold views of it: nested repeats add up to the square of the text
     found = []
     for repeat in repeats:
-        at = suffixes[repeat.first : repeat.last]
+        starts = places[repeat.first : repeat.last]
         weight = round(score(repeat.length, repeat.owners) * SCALE)
-        lengths = np.broadcast_to(np.int64(repeat.length), at.shape)  # no copy: nested repeats would add up to n^2
-        found.append(Candidate((0, repeat.first, repeat.length), at, lengths, len(at) * repeat.length, weight))
+        total = len(starts) * repeat.length
+        found.append(Candidate((0, repeat.first, repeat.length), starts, repeat.length, total, weight))
     for k, where in enumerate(classes):
-        at = np.array([starts[root] + first for root, first, _ in where])
-        lengths = np.array([last - first for _, first, last in where])
-        weight = round(score(float(lengths.mean()), len(np.unique(owner[at]))) * SCALE)
-        found.append(Candidate((1, k, 0), at, lengths, int(lengths.sum()), weight))
+        starts, ends = np.array(where, dtype=np.int64).T
+        lengths = ends - starts
+        weight = round(score(float(lengths.mean()), len(np.unique(corpus.member[starts]))) * SCALE)
+        found.append(Candidate((1, k, 0), starts, lengths, int(lengths.sum()), weight))
     return found
 
 
-def _cut_all(
-    roots: Sequence[Root], chosen: Sequence[Candidate], starts: np.ndarray, score: Score
-) -> list[list[tuple[int, int, int]]]:
+def _cut_all(corpus: Corpus, chosen: Sequence[Candidate], score: Score) -> list[list[tuple[int, int, int]]]:
     """Per chosen candidate what the cut leaves it: (root, first unit, last unit)."""
+    roots = corpus.roots
     inside: list[list[tuple[int, int, int]]] = [[] for _ in roots]
     for k, candidate in enumerate(chosen):
-        at = np.searchsorted(starts, candidate.starts, side="right") - 1
-        first = candidate.starts - starts[at]
+        at = corpus.root[candidate.starts]
+        first = candidate.starts - corpus.firsts[at]
         for root, a, b in zip(at.tolist(), first.tolist(), (first + candidate.lengths).tolist(), strict=True):
-            inside[root].append((a, b, k))
+            inside[root].append((b, a, k))
     weights = [candidate.weight for candidate in chosen]
     for _ in range(1 + ROUNDS):
         pieces: list[list[tuple[int, int, int]]] = [[] for _ in chosen]
         for root, occurrences in enumerate(inside):
             if occurrences:
-                weighted = [(a, b, weights[k], k) for a, b, k in occurrences if weights[k]]
-                for first, last, k in cut(len(roots[root].units), weighted):
+                for first, last, k in cut([(a, b, weights[k], k) for b, a, k in occurrences if weights[k]]):
                     pieces[k].append((root, first, last))
         counted = [_weight(found, roots, score) for found in pieces]
         if counted == weights:
@@ -148,19 +142,17 @@ def _weight(found: Sequence[tuple[int, int, int]], roots: Sequence[Root], score:
     return round(score(sum(last - first for _, first, last in found) / len(found), n) * SCALE)
 
 
-def _id(candidate: Candidate, sequences, starts, names: Sequence[tuple[Place, bytes]]) -> str:
+def _id(candidate: Candidate, corpus: Corpus) -> str:
     """A name made of the contents alone: the same in every run, whatever the trajectories' order."""
-    contents = set()
-    kinds = 1 if candidate.key[0] == 0 else len(candidate.starts)
-    at = np.searchsorted(starts, candidate.starts[:kinds], side="right") - 1
-    for root, start, length in zip(at, candidate.starts[:kinds], candidate.lengths[:kinds], strict=True):
-        first = int(start - starts[root])
-        contents.add(sequences[root][first : first + int(length)])
-    digest = hashlib.blake2b(digest_size=8)
-    for content in sorted(contents):
-        for (path, symbol), unit in (names[k] for k in content):
+    starts, ends = candidate.starts, candidate.starts + candidate.lengths
+    if candidate.key[0] == 0:  # all its occurrences are equal
+        starts, ends = starts[:1], ends[:1]
+    digests = set()
+    for content in {corpus.content(*where) for where in zip(starts.tolist(), ends.tolist(), strict=True)}:
+        digest = hashlib.blake2b(digest_size=16)
+        for (path, symbol), unit in (corpus.names[k] for k in content):
             # Lengths before the parts: no two contents give the same bytes.
             for part in (path.encode("utf-8", "surrogateescape"), symbol.encode("utf-8", "surrogateescape"), unit):
                 digest.update(b"%d:" % len(part) + part)
-        digest.update(b";")
-    return digest.hexdigest()
+        digests.add(digest.digest())
+    return hashlib.blake2b(b"".join(sorted(digests)), digest_size=8).hexdigest()

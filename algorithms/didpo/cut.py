@@ -8,6 +8,7 @@ size (facility location is submodular), and lazy evaluation (Minoux 1978) does n
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import math
 from collections.abc import Sequence
@@ -16,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 SCALE = 1 << 30
-#: Candidates weighed, those with the highest possible gain first. Only texts of very many nested repeats (10,000 equal
-#: lines have as many) come near it; it bounds the time spent on them.
+#: Candidates considered, those with the highest possible gain first, and how often all units may be looked at to weigh
+#: them. Only texts of very many nested repeats (10,000 equal lines have as many) come near; it bounds their time.
 MAX_CANDIDATES = 20_000
+WORK, LEAST_WORK = 2_000, 1 << 24
 
 
 def groupability(lines: float, n: int, s0: float = 8.0, g0: float = 8.0, shape: str = "exp") -> float:
@@ -38,94 +40,101 @@ def groupability(lines: float, n: int, s0: float = 8.0, g0: float = 8.0, shape: 
 
 @dataclass
 class Candidate:
-    """A possible anchor: where it starts [n] and how many units each occurrence has [n], on the joined text.
+    """A possible anchor: where it starts [n] and how many units each occurrence has ([n], or one number for all).
 
     ``key`` orders candidates by content, so that ties fall the same way whatever the order of the trajectories.
     """
 
     key: tuple[int, int, int]
     starts: np.ndarray
-    lengths: np.ndarray
+    lengths: np.ndarray | int
     total: int  # the sum of the lengths
     weight: int
 
-    def covered(self) -> np.ndarray:
-        """Distinct positions of the joined text that some occurrence covers."""
-        if self.total <= 4096:
-            offsets = np.arange(self.total) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
-            return np.unique(np.repeat(self.starts, self.lengths) + offsets)
-        # Overlapping occurrences of long repeats add up to far more than the text: merge intervals first.
-        order = np.argsort(self.starts)
-        starts, ends = self.starts[order], np.maximum.accumulate((self.starts + self.lengths)[order])
-        new = np.concatenate(([True], starts[1:] > ends[:-1]))
-        merged_ends = ends[np.concatenate((np.flatnonzero(new)[1:] - 1, [len(ends) - 1]))]
-        return np.concatenate([np.arange(a, b) for a, b in zip(starts[new], merged_ends, strict=True)])
+    def covered(self, size: int) -> np.ndarray:
+        """bool [size]: the units that some occurrence covers."""
+        if self.total <= size >> 4:
+            lengths = np.broadcast_to(self.lengths, self.starts.shape)
+            offsets = np.arange(self.total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            mask = np.zeros(size, dtype=bool)
+            mask[np.repeat(self.starts, lengths) + offsets] = True
+            return mask
+        # Occurrences of long repeats overlap and add up to far more than the text: count those open at each unit.
+        opened = np.bincount(self.starts, minlength=size + 1)
+        closed = np.bincount(self.starts + self.lengths, minlength=size + 1)
+        return np.cumsum(opened - closed)[:size] > 0
 
 
-def choose(candidates: Sequence[Candidate], lines: np.ndarray, limit: int) -> list[Candidate]:
-    """At most ``limit`` candidates that cover the joined text with the most weight, greedily.
-
-    ``lines`` is bool [N]: which positions of the text are units (the others are separators).
-    """
-    best = np.zeros(len(lines), dtype=np.int64)
-    most = int(lines.sum())
-    bounds = [(-c.weight * min(c.total, most), c.key, k) for k, c in enumerate(candidates)]
+def choose(candidates: Sequence[Candidate], size: int, limit: int) -> list[Candidate]:
+    """At most ``limit`` candidates that cover a text of ``size`` units with the most weight, greedily."""
+    best = np.zeros(size, dtype=np.int64)
+    bounds = [(-c.weight * min(c.total, size), c.key, k) for k, c in enumerate(candidates)]
     heap = heapq.nsmallest(MAX_CANDIDATES, bounds)
     chosen: list[Candidate] = []
-    while heap and len(chosen) < limit:
-        _, key, k = heapq.heappop(heap)
+    room, work, seen = _Room(best), max(LEAST_WORK, WORK * size), set[int]()
+    while heap and len(chosen) < limit and work > -LEAST_WORK:
+        if work < 0 and len(seen) < len(heap):  # go on with those weighed so far
+            heap = [entry for entry in heap if entry[2] in seen]
+            heapq.heapify(heap)
+        bound, key, k = heapq.heappop(heap)
         candidate = candidates[k]
-        gain = _gain(candidate, best, lines)
+        most = room.at_most(candidate.weight)
+        if most < -bound:  # all lines together could not gain that much any more
+            if most:
+                heapq.heappush(heap, (-most, key, k))
+            continue
+        work -= size
+        seen.add(k)
+        covered = candidate.covered(size)
+        gain = int(np.maximum(candidate.weight - best[covered], 0).sum())
         # Bounds and older gains are never too low, so what still comes first is the best.
         if gain and heap and heap[0][:2] < (-gain, key):
             heapq.heappush(heap, (-gain, key, k))
         elif gain:
-            covered = candidate.covered()
-            best[covered] = np.maximum(best[covered], candidate.weight)
+            np.maximum(best, candidate.weight, out=best, where=covered)
+            room = _Room(best)
             chosen.append(candidate)
     return chosen
 
 
-def _gain(candidate: Candidate, best: np.ndarray, lines: np.ndarray) -> int:
-    """What the lines it covers would gain."""
-    improvable = np.flatnonzero(lines & (best < candidate.weight))
-    if len(improvable) * len(candidate.starts) > 1 << 16:
-        return int(np.maximum(candidate.weight - best[candidate.covered()], 0).sum())
-    # Few lines or few occurrences: ask each line, without laying out what long repeats cover many times over.
-    at = improvable[:, None]
-    inside = ((candidate.starts <= at) & (at < candidate.starts + candidate.lengths)).any(1)
-    return int((candidate.weight - best[improvable[inside]]).sum())
+class _Room:
+    """How much all lines together could gain from a weight."""
+
+    def __init__(self, best: np.ndarray) -> None:
+        self._sorted = np.sort(best)
+        self._sums = np.concatenate(([0], np.cumsum(self._sorted)))
+
+    def at_most(self, weight: int) -> int:
+        """The gain of a candidate of this weight that covers every line."""
+        below = int(np.searchsorted(self._sorted, weight))
+        return weight * below - int(self._sums[below])
 
 
-def cut(size: int, occurrences: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, int, int]]:
+def cut(occurrences: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, int, int]]:
     """Non-overlapping occurrences of one root diff with the most weight times units (weighted interval scheduling).
 
     Args:
-        size: units of the root diff.
         occurrences: (first unit, last unit (not included), weight per unit, anchor's number).
 
     Returns:
         (first, last, anchor), in order. Of equal cuts the one whose last piece has the higher weight, then the lower
         anchor, wins.
     """
-    ending: list[list[tuple[int, int, int]]] = [[] for _ in range(size + 1)]
-    for first, last, weight, anchor in occurrences:
-        ending[last].append((-weight, anchor, first))
-    value = [0] * (size + 1)
-    taken: list[tuple[int, int] | None] = [None] * (size + 1)
-    for end in range(1, size + 1):
-        value[end] = value[end - 1]
-        for weight, anchor, first in sorted(ending[end]):
-            reached = value[first] - weight * (end - first)
-            if reached > value[end]:
-                value[end], taken[end] = reached, (first, anchor)
+    order = sorted((last, -weight, anchor, first) for first, last, weight, anchor in occurrences)
+    ends, values = [0], [0]  # the best value up to each end at which it grows
+    taken: list[tuple[int, int, int, int] | None] = [None]  # and how: first, last, anchor, step before it
+    for last, weight, anchor, first in order:
+        before = bisect.bisect_right(ends, first) - 1
+        reached = values[before] - weight * (last - first)
+        if reached > values[-1]:
+            if ends[-1] == last:
+                ends.pop(), values.pop(), taken.pop()
+            ends.append(last)
+            values.append(reached)
+            taken.append((first, last, anchor, before))
     pieces = []
-    end = size
-    while end:
-        step = taken[end]
-        if step is None:
-            end -= 1
-        else:
-            pieces.append((step[0], end, step[1]))
-            end = step[0]
+    step = taken[-1]
+    while step is not None:
+        pieces.append(step[:3])
+        step = taken[step[3]]
     return pieces[::-1]

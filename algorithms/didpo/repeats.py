@@ -1,7 +1,10 @@
 """All maximal repeats of a set of sequences, by suffix array: near-linear also where everything is equal.
 
-    text, starts, owner = joined(sequences, owners)
-    for repeat in maximal_repeats(text, owner): ...
+    suffixes, repeats = maximal_repeats(text, owner)
+    for repeat in repeats:
+        suffixes[repeat.first : repeat.last]    # where its ``length`` symbols stand
+
+The text is all sequences, each followed by a symbol of its own (:func:`algorithms.didpo.corpus.shared_text`).
 
 Suffix array by prefix doubling (Manber and Myers 1993) in numpy; the ranks of every round stay, so the longest
 common prefixes of neighbours come from them by binary descent. The inner nodes of the implicit suffix tree are the
@@ -12,7 +15,6 @@ less the pairs of neighbouring leaves of one owner whose lowest common ancestor 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,25 +29,10 @@ class Repeat(NamedTuple):
     owners: int
 
 
-def joined(sequences: Sequence[Sequence[int]], owners: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One text of all sequences, each ended by a separator of its own, smaller than every symbol.
-
-    Symbols are ints >= 0. Returns text [N], the start of each sequence [S], the owner of each position [N].
-    """
-    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(lengths + 1)[:-1])) if len(lengths) else lengths
-    text = np.empty(int((lengths + 1).sum()), dtype=np.int64)
-    for number, (start, sequence) in enumerate(zip(starts, sequences, strict=True)):
-        text[start : start + len(sequence)] = sequence
-        text[start : start + len(sequence)] += len(sequences)
-        text[start + len(sequence)] = number
-    return text, starts, np.repeat(np.array(owners, dtype=np.int64), lengths + 1)
-
-
 def suffix_array(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Suffixes [N] in order, and the common prefix [N] of each with the one before it (0 for the first).
 
-    ``text`` must hold a symbol that occurs once in every suffix's way, as :func:`joined` sees to.
+    ``text`` must end with a symbol that occurs nowhere else.
     """
     size = len(text)
     rank = np.unique(text, return_inverse=True)[1].astype(np.int64)

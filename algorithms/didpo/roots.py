@@ -15,11 +15,12 @@ range of them, since formats name the file first and then the place in it.
 from __future__ import annotations
 
 import bisect
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from algorithms.core.trajectory import Trajectory
-from algorithms.didpo.units import Unit, units_of
+from algorithms.didpo.units import Units, units_of
 from codegym.diff.model import Change, FileDiff, Hunk
 from codegym.spans import Span
 
@@ -28,17 +29,17 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Root:
-    """One root diff: units with byte ranges of the reply, their identities, and runs that are syntax nodes."""
+    """One root diff: its units, the byte of the reply at which their text begins, and the place of each unit."""
 
     member: int
     turn: int
-    units: tuple[Unit, ...]
-    keys: tuple[tuple[Place, bytes], ...]
-    nodes: tuple[tuple[int, int], ...]
+    offset: int
+    units: Units
+    places: tuple[Place, ...]
 
     def span(self, first: int, last: int) -> Span:
         """The bytes of the reply from unit ``first`` up to, not including, unit ``last``."""
-        return Span(self.units[first].start, self.units[last - 1].end)
+        return Span(self.offset + self.units.starts[first], self.offset + self.units.ends[last - 1])
 
 
 def root_diffs(group: Sequence[Trajectory], place: str) -> list[Root]:
@@ -54,7 +55,7 @@ def root_diffs(group: Sequence[Trajectory], place: str) -> list[Root]:
     return roots
 
 
-_Piece = tuple[tuple[Unit, ...], tuple[tuple[Place, bytes], ...], tuple[tuple[int, int], ...]]
+_Piece = tuple[int, Units, tuple[Place, ...]]
 
 
 def _written(hunk: Hunk, file: FileDiff, places: _Places, reply: bytes) -> Iterator[_Piece]:
@@ -62,15 +63,15 @@ def _written(hunk: Hunk, file: FileDiff, places: _Places, reply: bytes) -> Itera
     exact = sum(span.end - span.start for span in spans) == len(hunk.text)
     position = hunk.new.start
     for start, end in spans:
-        split = units_of(reply[start:end], file.language)
-        if split.units:
-            keys = []
-            for unit in split.units:
-                # Without a byte-for-byte source (line ends translated) the whole hunk is the best-known range.
-                new = Span(position + unit.start, position + unit.end) if exact else hunk.new
-                keys.append((places.of(new), unit.text))
-            moved = tuple(Unit(unit.text, start + unit.start, start + unit.end) for unit in split.units)
-            yield moved, tuple(keys), split.nodes
+        units = units_of(reply[start:end], file.language)
+        if units.texts:
+            # Without a byte-for-byte source (line ends translated) the whole hunk is the best-known range.
+            at = (
+                places.of_each(position, units.starts, units.ends)
+                if exact
+                else [places.of(hunk.new)] * len(units.texts)
+            )
+            yield start, units, tuple(at)
         position += end - start
 
 
@@ -80,12 +81,11 @@ def _deleted(hunk: Hunk, file: FileDiff, places: _Places) -> Iterator[_Piece]:
         what = " ".join(sorted(f"{change.node}:{old.end - old.start}" for old, change in gone))
     else:
         what = f"bytes:{hunk.old.end - hunk.old.start}"
-    text = b"\x00deleted " + what.encode()
-    key = (places.named(gone[0][1].symbol if gone else ""), text)
     named = [span for span in hunk.place if span.start < span.end]
     if named:
         start, end = named[-1]
-        yield (Unit(text, start, end),), (key,), ()
+        unit = Units((b"\x00deleted " + what.encode(),), (0,), (end - start,), ((0, 1),), (0,))
+        yield start, unit, (places.named(gone[0][1].symbol if gone else ""),)
 
 
 class _Places:
@@ -109,6 +109,27 @@ class _Places:
                 outer = outer[:-1]
             self._starts.append(change.new.start)
             self._chains.append((*outer, change))
+
+    def of_each(self, origin: int, starts: Sequence[int], ends: Sequence[int]) -> list[Place]:
+        """The place of each range [starts[k], ends[k]) that follows ``origin``, in order."""
+        result: list[Place] = []
+        until, place = -1, ("", "")
+        for start, end in zip(starts, ends, strict=True):
+            if origin + end > until:
+                new = Span(origin + start, origin + end)
+                place = self.of(new)
+                until = self._same_until(new)
+            result.append(place)
+        return result
+
+    def _same_until(self, new: Span) -> int:
+        """Ranges that follow ``new`` and end here or before have its place."""
+        at = bisect.bisect_right(self._starts, new.start)
+        after = self._starts[at] if at < len(self._starts) else sys.maxsize
+        for change in reversed(self._chains[at - 1] if at else ()):
+            if change.new.end > new.start:  # type: ignore[union-attr]
+                return min(after, change.new.end)  # type: ignore[union-attr]
+        return -1
 
     def of(self, new: Span) -> Place:
         """The innermost change that holds the start of the range, else the first that starts inside it."""

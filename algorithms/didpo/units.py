@@ -1,9 +1,13 @@
-"""Written text as units to compare: one per line of code, made of the leaves of the syntax tree.
+"""Written text as units to compare: one per line of code, made of its tokens.
 
 Comments are dropped and spacing (indentation, line ends, blank lines) is folded, so that the same code laid out
 differently is equal; each unit keeps the exact bytes it came from. Whitespace inside a string literal is content.
-Text in a language without a grammar here is split into words and signs, comments included, since what a comment is
+Text in a language without a lexer here is split into words and signs, comments included, since what a comment is
 cannot be known.
+
+A lexer and not a parser, because what a diff wrote is a fragment: it begins and ends inside of statements and blocks,
+where a grammar sees errors. Structure comes from the layout: a line and the deeper ones below it are one statement or
+definition, of which a formatter leaves nothing else.
 """
 
 from __future__ import annotations
@@ -13,106 +17,173 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import tree_sitter
-import tree_sitter_python
-
-#: What the grammar calls spacing: a backslash before a line end joins lines and says nothing.
-_SPACING = {"line_continuation"}
-_WORD = re.compile(rb"[\w\x80-\xff]+|[^\w\s\x80-\xff]")
-
 
 @dataclass(frozen=True)
-class Unit:
-    """A line's leaves joined by blanks, and the bytes [start, end) from its first leaf to its last."""
+class Lexer:
+    """What a family of languages writes beside words and signs: patterns of comments and of literals.
 
-    text: bytes
-    start: int
-    end: int
+    Attributes:
+        line: what begins a comment up to the line's end.
+        spanning: what every comment or literal of several lines has in it.
+    """
+
+    line: bytes
+    comment: bytes
+    literal: bytes
+    spanning: tuple[bytes, ...]
+
+
+_QUOTED = rb'"(?:[^"\\\n]|\\.)*+"|' + rb"'(?:[^'\\\n]|\\.)*+'"
+_JOINED = (b"\\\n", b"\\\r")
+_PYTHON = Lexer(
+    b"#",
+    rb"#[^\n]*+",
+    rb'"""(?:[^\\]|\\.)*?(?:"""|\Z)|' + rb"'''(?:[^\\]|\\.)*?(?:'''|\Z)|" + _QUOTED,
+    (b'"""', b"'''", *_JOINED),
+)
+_SHELL = Lexer(b"#", rb"#[^\n]*+", rb'"(?:[^"\\]|\\.)*+"|' + rb"'[^']*+'", (b'"', b"'", *_JOINED))
+_C = Lexer(
+    b"//", rb"//[^\n]*+|/\*.*?(?:\*/|\Z)", rb"`(?:[^`\\]|\\.)*+`|" + _QUOTED, (b"/*", b"`", *_JOINED)
+)  # fmt: skip
+LEXERS: dict[str, Lexer] = {
+    "python": _PYTHON,
+    **dict.fromkeys(("bash", "shell", "ruby", "toml", "yaml"), _SHELL),
+    **dict.fromkeys(
+        ("c", "cpp", "csharp", "java", "javascript", "typescript", "tsx", "go", "rust", "kotlin", "php", "scala",
+         "swift"), _C,
+    ),
+}  # fmt: skip
+_INK = rb"[\w\x80-\xff]++|[^\w\s\x80-\xff]"
+#: A line at the depth of a statement's first that begins with one of these belongs to it.
+_GOES_ON = frozenset((b"}", b")", b"]", b"else", b"elif", b"except", b"finally", b"catch", b"end"))
+_TAB = 8
 
 
 @dataclass(frozen=True)
 class Units:
-    """The units of one text, and which runs of them [first, last) are whole nodes of the syntax tree."""
+    """The units of one text.
 
-    units: tuple[Unit, ...]
-    nodes: tuple[tuple[int, int], ...]
+    Attributes:
+        texts: per unit its tokens joined by blanks.
+        starts, ends: the bytes of the text from its first token to its last.
+        runs: [first, last) of units that are one statement by the layout, in order, outer ones first; those of one unit
+            only at the least depth of the text.
+        depths: how many runs are around each.
+    """
+
+    texts: tuple[bytes, ...]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    runs: tuple[tuple[int, int], ...]
+    depths: tuple[int, ...]
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1024)
 def units_of(text: bytes, language: str | None) -> Units:
-    """Split a text. Equal texts are parsed once: replies of a group repeat each other, and turns their own."""
-    spans: list[tuple[int, int]] = []
-    if language == "python":
-        leaves = _leaves(text, spans)
-    else:
-        leaves = ((match.start(), match.end()) for match in _WORD.finditer(text))
-    units = tuple(_lines(text, leaves))
-    starts = {unit.start: k for k, unit in enumerate(units)}
-    ends = {unit.end: k + 1 for k, unit in enumerate(units)}
-    runs = {(starts[start], ends[end]) for start, end in spans if start in starts and end in ends}
-    return Units(units, tuple(sorted(run for run in runs if run[1] - run[0] > 1)))
-
-
-def _lines(text: bytes, leaves: Iterator[tuple[int, int]]) -> Iterator[Unit]:
-    parts: list[bytes] = []
-    start = end = 0
-    for first, last in leaves:
-        if parts and text.find(b"\n", end, first) >= 0:
-            yield Unit(b" ".join(parts), start, end)
-            parts = []
-        if not parts:
-            start = first
-        parts.append(text[first:last])
-        end = last
-    if parts:
-        yield Unit(b" ".join(parts), start, end)
+    """Split a text. Equal texts are split once: replies of a group repeat each other, and turns their own."""
+    lexer = LEXERS.get(language or "")
+    spanning = lexer is not None and any(sign in text for sign in lexer.spanning)
+    texts: list[bytes] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    indents: list[int] = []
+    position = 0
+    lines = text.split(b"\n")
+    for raw, (row, start, end) in zip(
+        lines, _across(text, lines, lexer) if spanning and lexer else _alone(text, lines, lexer), strict=True
+    ):
+        if row:
+            texts.append(row)
+            starts.append(position + start)
+            ends.append(position + end)
+            indents.append(len(raw[:start].expandtabs(_TAB)) if start else 0)
+        position += len(raw) + 1
+    return Units(tuple(texts), tuple(starts), tuple(ends), *_layout(texts, indents))
 
 
 @functools.cache
-def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_python.language()))
+def _patterns(lexer: Lexer | None) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """One that finds every token and line end, comments included; one whose group 1 tells comments."""
+    if lexer is None:
+        return re.compile(_INK + rb"|\n"), re.compile(_INK)
+    tokens = lexer.literal + b"|" + _INK
+    return (
+        re.compile(lexer.comment + b"|" + tokens + rb"|\n", re.DOTALL),
+        re.compile(b"(" + lexer.comment + b")|" + tokens, re.DOTALL),
+    )
 
 
-def _leaves(text: bytes, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Byte ranges of the leaves, none crossing a line end; the ranges of inner named nodes go to ``spans``.
-
-    Bytes between two leaves that are no whitespace count as a leaf too: a string's content has its escape sequences
-    as children and nothing for the text around them.
-    """
-    done = 0
-    cursor = _parser().parse(text).walk()
-    while True:
-        node = cursor.node
-        assert node is not None
-        start, end, kind = node.start_byte, node.end_byte, node.type
-        spacing = kind == "comment" or kind in _SPACING
-        if cursor.goto_first_child():
-            if node.is_named:
-                spans.append((start, end))
-            continue
-        yield from _within_lines(text, done, start)
-        if not spacing:
-            yield from _within_lines(text, max(start, done), end)
-        done = max(done, end)
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                yield from _within_lines(text, done, len(text))
-                return
+_Row = tuple[bytes, int, int]  # the tokens of a line joined by blanks, the first and last byte of them in it
 
 
-def _within_lines(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """[start, end) without surrounding whitespace, cut at line ends."""
-    if end - start == 1:  # most leaves are signs
-        if not text[start:end].isspace():
+def _alone(text: bytes, lines: list[bytes], lexer: Lexer | None) -> Iterator[_Row]:
+    """The rows of a text in which every token is in one line: found all at once, three times as fast."""
+    every, exact = _patterns(lexer)
+    tokens = every.findall(text)
+    if lexer is not None and lexer.line in text:
+        tokens = [token for token in tokens if not token.startswith(lexer.line)]
+    for raw, joined in zip(lines, b" ".join(tokens).split(b"\n"), strict=True):
+        row = joined.strip(b" ")
+        if not row:
+            yield b"", 0, 0
+        elif lexer is not None and lexer.line in raw:
+            yield row, len(raw) - len(raw.lstrip()), max(m.end() for m in exact.finditer(raw) if m.lastindex is None)
+        else:
+            yield row, len(raw) - len(raw.lstrip()), len(raw.rstrip())
+
+
+def _across(text: bytes, lines: list[bytes], lexer: Lexer) -> Iterator[_Row]:
+    """The rows of a text in which a token may span lines; such a token is cut at line ends."""
+    tokens = _ink(text, _patterns(lexer)[1])
+    ahead = next(tokens, None)
+    position = 0
+    for raw in lines:
+        mine = []
+        while ahead is not None and ahead[0] < position + len(raw):
+            mine.append(ahead)
+            ahead = next(tokens, None)
+        if mine:
+            yield b" ".join([text[a:b] for a, b in mine]), mine[0][0] - position, mine[-1][1] - position
+        else:
+            yield b"", 0, 0
+        position += len(raw) + 1
+
+
+def _ink(text: bytes, tokens: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
+    for match in tokens.finditer(text):
+        start, end = match.span()
+        if match.lastindex is not None or (text[start:end] == b"\\" and text[end : end + 2].lstrip(b"\r")[:1] == b"\n"):
+            continue  # a comment, or what joins two lines and says nothing
+        if b"\n" not in match[0]:
             yield start, end
-        return
-    piece = text[start:end]
-    if b"\n" not in piece and piece and not piece[:1].isspace() and not piece[-1:].isspace():
-        yield start, end
-        return
-    for line in piece.split(b"\n"):
-        stripped = line.strip()
-        if stripped:
-            offset = start + len(line) - len(line.lstrip())
-            yield offset, offset + len(stripped)
-        start += len(line) + 1
+            continue
+        for piece in match[0].split(b"\n"):
+            stripped = piece.strip()
+            if stripped:
+                first = start + len(piece) - len(piece.lstrip())
+                yield first, first + len(stripped)
+            start += len(piece) + 1
+
+
+def _layout(texts: list[bytes], indents: list[int]) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
+    """Statements by indentation: a line, the deeper lines below it, and closing lines at its own depth."""
+    found: list[tuple[int, int, int]] = []
+    open_at: list[int] = []
+
+    def close(last: int) -> None:
+        first = open_at.pop()
+        if last - first > 1 or not open_at:
+            found.append((first, -last, len(open_at)))
+
+    for k, indent in enumerate(indents):
+        while open_at and indents[open_at[-1]] > indent:
+            close(k)
+        if open_at and indents[open_at[-1]] == indent:
+            if texts[k].split(b" ", 1)[0] in _GOES_ON:
+                continue
+            close(k)
+        open_at.append(k)
+    while open_at:
+        close(len(texts))
+    found.sort()
+    return tuple((first, -last) for first, last, _ in found), tuple(depth for _, _, depth in found)
