@@ -45,10 +45,11 @@ class Console(Observer):
     def on_start(self, config: Config, total_steps: int, first_step: int) -> None:
         self._total, self._first = total_steps, first_step
         self._seconds: list[float] = []
-        self._started = time.monotonic()
+        self._started, self._report = time.monotonic(), config.trainer.report
         self._console.print(
             f"[bold]{config.trainer.run_dir}[/bold]: {config.model.path} on {config.env.id}, "
-            f"{config.rollout.tasks} tasks x {config.rollout.n} trajectories, steps {first_step} to {total_steps}"
+            f"{config.rollout.tasks} tasks x {config.rollout.n} trajectories, steps {first_step} to {total_steps}",
+            soft_wrap=True,
         )
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False, get_renderable=self._table)
@@ -82,7 +83,9 @@ class Console(Observer):
             self._live.stop()
         if len(self._evals) >= 2:
             self._console.print(closing_table(self._evals[0], self._evals[-1]))
-        self._console.print(f"{_clock(time.monotonic() - self._started)}; everything is in {summary.run_dir}")
+        page = summary.run_dir / "report.html"
+        where = f"open {page}" if self._report else f"everything is in {summary.run_dir}"
+        self._console.print(f"{_clock(time.monotonic() - self._started)}; {where}", soft_wrap=True)
 
     def _left(self, step: int) -> str:
         """Time left by the mean of the last ten steps (the closing evaluation is not in it)."""

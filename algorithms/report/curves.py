@@ -58,7 +58,7 @@ def time_shares(timing: Rows) -> str:
     axis = axes.flat[0]
     names = sorted(parts, key=lambda name: parts[name])
     axis.barh(names, [parts[name] for name in names])
-    axis.set_xlabel("seconds in the whole run (parts of rollout are shown beside it)")
+    axis.set_xlabel("seconds")
     return _svg(figure)
 
 

@@ -42,14 +42,17 @@ def write_report(folder: Path) -> Path:
         "<h2>Learning curves</h2>",
         learning_curves(read_rows(folder / "metrics.jsonl"), evals),
         "<h2>Where the time went</h2>",
+        "<p>Seconds of the whole run. Generating and the environments are parts of the rollout; what environments did at"
+        " the same time is added up.</p>",
         time_shares(read_rows(folder / "timing.jsonl")),
         "<h2>Trajectories</h2>",
         LEGEND,
     ]
     saved = sorted((folder / "trajectories").glob("step_*.jsonl"))
-    for path in _spread(saved, STEPS):
-        parts.append(f"<h3>{path.stem.replace('_', ' ')}</h3>")
-        parts += [_group(group) for group in read_rows(path)[:GROUPS]]
+    for number, path in enumerate(_spread(saved, STEPS)):
+        parts.append(f"<h3>step {int(path.stem.removeprefix('step_'))}</h3>")
+        groups = read_rows(path)[:GROUPS]
+        parts += [_group(group, opened=number == k == 0) for k, group in enumerate(groups)]
     config = html.escape((folder / "config.yaml").read_text())
     parts.append(f"<h2>Configuration</h2><details><summary>config.yaml</summary><pre>{config}</pre></details>")
     path = folder / "report.html"
@@ -76,7 +79,7 @@ def _evaluations(evals: Sequence[Mapping[str, Any]]) -> str:
     return f"<table><tr><th>after step<th>held out<th>success<th>95 % interval<th>tasks{rows}</table>"
 
 
-def _group(group: Mapping[str, Any]) -> str:
+def _group(group: Mapping[str, Any], opened: bool) -> str:
     members = sorted(group["trajectories"], key=lambda member: -member["return"])
     shown = members if len(members) <= 4 else [*members[:2], *members[-2:]]
     scale = max((abs(a) for member in members for turn in member["turns"] for a in turn["advantages"]), default=0.0)
@@ -86,7 +89,7 @@ def _group(group: Mapping[str, Any]) -> str:
         f"largest |advantage| {scale:.3g}"
     )
     body = "".join(_trajectory(member, group["anchors"], scale) for member in shown)
-    return f"<details class=group><summary>{head}</summary>{body}</details>"
+    return f"<details class=group{' open' if opened else ''}><summary>{head}</summary>{body}</details>"
 
 
 def _trajectory(member: Mapping[str, Any], anchors: Sequence[Mapping[str, Any]], scale: float) -> str:
