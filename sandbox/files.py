@@ -7,6 +7,7 @@ a device cannot hang the caller. Names are ``str`` with ``surrogateescape``.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -47,6 +48,14 @@ def _own(root: int) -> None:
     os.fchmod(root, 0o755)  # code inside may have closed its own workspace to us
 
 
+def _writable(folder: int) -> None:
+    """Code inside may have made a folder read-only, which stops whoever is not root. One of another owner stays."""
+    mode = stat.S_IMODE(os.fstat(folder).st_mode)
+    if mode & 0o700 != 0o700:
+        with contextlib.suppress(PermissionError):
+            os.fchmod(folder, mode | 0o700)
+
+
 def _remove(name: str, parent: int, depth: int = 0) -> None:
     """Delete whatever stands at a name, a folder with all it holds included."""
     try:
@@ -59,6 +68,7 @@ def _remove(name: str, parent: int, depth: int = 0) -> None:
             raise WorkspaceError(f"folders nested deeper than {_MAX_DEPTH} stand in the way of a file") from None
     folder = _open(name, _DIRECTORY, parent)
     try:
+        _writable(folder)
         for entry in os.listdir(folder):
             _remove(entry, folder, depth + 1)
     finally:
@@ -97,7 +107,9 @@ def write(root: int, files: Mapping[str, bytes], owner: tuple[int, int] | None =
 
 def _enter(name: str, parent: int, owner: tuple[int, int] | None) -> int:
     try:
-        return _open(name, _DIRECTORY, parent)
+        fd = _open(name, _DIRECTORY, parent)
+        _writable(fd)
+        return fd
     except FileNotFoundError:
         pass
     except OSError:

@@ -12,11 +12,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from sandbox import files
-from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, WorkspaceError
+from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, WorkspaceError
 from sandbox.collect import cpu_exhausted, exit_code
 from sandbox.docker import image as images
-from sandbox.docker.container import Container, client, prune_once
+from sandbox.docker.container import Container
+from sandbox.docker.daemon import client, prune_once
 from sandbox.docker.frames import DATA, ERR, FILE, OUT, PIECE, RESULT
+from sandbox.docker.snapshot import DockerSnapshot
 from sandbox.namespaces import bwrap
 from sandbox.namespaces.box import ENVIRONMENT
 
@@ -43,6 +45,7 @@ class DockerSandbox(Sandbox):
     ) -> None:
         bwrap.check_shown(read_only)
         self.limits = limits
+        self._image, self._network, self._read_only = image, network, tuple(read_only)
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._dead = ""
@@ -141,6 +144,48 @@ class DockerSandbox(Sandbox):
                     raise WorkspaceError("the workspace exports more than its budget: raise Limits.disk_bytes")
                 found[path].append(body)
         return {path: b"".join(pieces) for path, pieces in sorted(found.items())}
+
+    def snapshot(self) -> DockerSnapshot:
+        with self._lock:
+            return self._pack()
+
+    def _pack(self) -> DockerSnapshot:
+        taken = DockerSnapshot()
+        try:
+            for kind, body in self._call("pack"):
+                if kind == DATA:
+                    taken.add(body)
+        except BaseException:
+            taken.close()
+            raise
+        return taken
+
+    def restore(self, snapshot: Snapshot) -> None:
+        if not isinstance(snapshot, DockerSnapshot):
+            raise ValueError(f"{type(snapshot).__name__} is no snapshot of backend='docker': it restores only its own")
+        snapshot.check()
+        # What is there goes first, as both may not fit at once; it comes back if the other does not.
+        with self._lock, self._pack() as before:
+            try:
+                self._unpack(snapshot)
+            except WorkspaceError as error:
+                self._unpack(before)
+                raise SandboxError(f"the snapshot was not restored: {error}") from error
+
+    def _unpack(self, snapshot: DockerSnapshot) -> None:
+        for first, last, piece in snapshot.pieces():
+            for _ in self._call("unpack", first, last, piece):
+                pass
+
+    def fork(self) -> DockerSandbox:
+        with self.snapshot() as snapshot:
+            other = DockerSandbox(self.limits, image=self._image, network=self._network, read_only=self._read_only)
+            try:
+                other._unpack(snapshot)
+            except BaseException:
+                other.close()
+                raise
+            return other
 
     def close(self) -> None:
         self._dead = self._dead or "it was closed"

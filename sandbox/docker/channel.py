@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import marshal
+import os
 import queue
 import socket
 import struct
@@ -32,6 +33,7 @@ class Channel:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self._pid = os.getpid()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, queue.SimpleQueue[tuple[int, bytes]]] = {0: queue.SimpleQueue()}
         self._sending = threading.Lock()
@@ -73,6 +75,13 @@ class Channel:
                     self.raw(HEADER.pack(number, DATA, len(part)) + part)
             body = marshal.dumps((name, *arguments), _MARSHAL)
             self.raw(HEADER.pack(number, CALL, len(body)) + body)
+        except BaseException:
+            del self._waiting[number]
+            raise
+        return self._answers(number, patience)
+
+    def _answers(self, number: int, patience: float) -> Iterator[tuple[int, bytes]]:
+        try:
             while True:
                 kind, body = self.next(number, patience)
                 if kind == FAIL:
@@ -131,13 +140,10 @@ class Channel:
         return bytes(data)
 
     def close(self) -> None:
-        """End the connection, which ends PID 1, and the thread."""
-        with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
-        if threading.current_thread() is not self._reader:
-            self._reader.join()
-        self._connection.close()
-
-    def release(self) -> None:
-        """Let go of the connection without ending it: for a fork of the process that opened it."""
+        """End the connection, which ends PID 1, and the thread. In a fork of the opener, only this copy of it."""
+        if os.getpid() == self._pid:
+            with contextlib.suppress(OSError):
+                self._connection.shutdown(socket.SHUT_RDWR)
+            if threading.current_thread() is not self._reader:
+                self._reader.join()
         self._connection.close()

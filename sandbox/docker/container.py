@@ -1,17 +1,14 @@
 """A running container with our PID 1 in it: how it is made, whose it is, and how it goes away.
 
 The connection to its standard input is its life: when it ends, by ``close`` or by the death of this process, PID 1
-ends, and the daemon removes the container. ``prune`` removes what is left all the same, of processes that were killed
-between creating a container and connecting to it, or whose daemon was.
+ends, and the daemon removes the container (sandbox/docker/daemon.py removes what is left all the same).
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import marshal
 import os
-import socket
 import weakref
 from collections.abc import Sequence
 from math import ceil
@@ -20,16 +17,14 @@ from typing import Any
 
 from sandbox.base import Limits, SandboxError, SandboxUnavailable
 from sandbox.docker.channel import Channel
+from sandbox.docker.daemon import LABEL, maker, remove, short
 from sandbox.docker.profile import profile
 
-INSTALL = "pip install 'codegym[docker]'"
-LABEL = "codegym.sandbox"  # on every container and image of ours; of containers, its value is who made it
 ALLOWANCE = 32 << 20  # bytes over Limits.memory_bytes for PID 1, which the container's limit counts
 _START_S = 30.0
 # Of its own per container, where user namespaces of 65,536 ids have room: the kernel's budgets per user.
 _UID_BASE, _UID_COUNT = 20_000, 40_000
 _NUMBERS = itertools.count()
-_pruned: set[int] = set()
 # PID 1's: change to the sandbox uid, own its folders, drop the rest, kill. Commands get none.
 _CAPABILITIES = ("SETUID", "SETGID", "SETPCAP", "CHOWN", "KILL")
 _MODULES = (
@@ -39,6 +34,7 @@ _MODULES = (
     "sandbox.namespaces.init",
     "sandbox.docker.frames",
     "sandbox.docker.tree",
+    "sandbox.docker.command",
     "sandbox.docker.inside",
 )
 # Reads (modules, configuration) from stdin, in bytes that no longer text could be put between.
@@ -67,59 +63,6 @@ sys.modules[name].boot(config)
 def _sources() -> list[tuple[str, str]]:
     root = Path(__file__).parents[2]
     return [(name, (root / (name.replace(".", "/") + ".py")).read_text()) for name in _MODULES]
-
-
-def place() -> str:
-    """Names this machine, its boot and its process ids: who made a container can only be looked up there."""
-    parts = [socket.gethostname()]
-    with contextlib.suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    return "/".join(parts)
-
-
-def started(pid: int) -> str:
-    """When a process started, in the kernel's ticks; empty where there is none, "?" where that cannot be told."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    except OSError:
-        if os.path.isdir("/proc/self"):
-            return ""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return ""
-    except PermissionError:
-        pass
-    return "?"
-
-
-def maker() -> str:
-    """The value of ``LABEL`` for containers of this process."""
-    return f"{place()} {os.getpid()} {started(os.getpid())}"
-
-
-def client() -> Any:
-    """A client of the daemon that DOCKER_HOST names, else of the local one; the caller closes it.
-
-    Raises:
-        SandboxUnavailable: the PyPI package is missing, or no daemon answers.
-    """
-    try:
-        import docker
-    except ImportError:
-        raise SandboxUnavailable(f"the docker backend needs the PyPI package 'docker': {INSTALL}") from None
-    try:
-        return docker.DockerClient.from_env(version="auto")
-    except docker.errors.DockerException as error:
-        where = os.environ.get("DOCKER_HOST", "the default socket")
-        raise SandboxUnavailable(
-            f"no Docker daemon answers at {where} ({_short(error)}): start it, or set DOCKER_HOST (podman's works)"
-        ) from None
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(getattr(error, "explanation", "") or error).split())[:300]
 
 
 class Container:
@@ -173,25 +116,26 @@ class Container:
                 healthcheck={"test": ["NONE"]},
             )
         except DockerException as error:
-            raise SandboxUnavailable(f"Docker does not make the container: {_short(error)}") from None
+            raise SandboxUnavailable(f"Docker does not make the container: {short(error)}") from None
         self.id = self._container.id
         self._api = api
         self.channel: Channel | None = None
-        self._finish = weakref.finalize(self, _end, os.getpid(), self._api, self._container, None, None)
+        connected: list[Any] = []  # filled below; what _end closes at the end, however far this gets
+        self._finish = weakref.finalize(self, _end, os.getpid(), self._api, self._container, connected)
         try:
             attached = self._container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             connection = getattr(attached, "_sock", attached)
+            connected += [attached, connection]
             connection.settimeout(None)
             self._container.start()
             self.channel = Channel(connection)
-            self._finish.detach()
-            self._finish = weakref.finalize(self, _end, os.getpid(), self._api, self._container, self.channel, attached)
+            connected.append(self.channel)
             boot = marshal.dumps((_sources(), self._config(limits, disk)), 4)
             self.channel.raw(len(boot).to_bytes(4, "little") + boot)
             self.channel.next(0, _START_S)
         except DockerException as error:
             self.close()
-            raise SandboxUnavailable(f"the container does not start: {_short(error)}{_hint(error)}") from None
+            raise SandboxUnavailable(f"the container does not start: {short(error)}{_hint(error)}") from None
         except SandboxError as error:
             self.close()
             raise SandboxUnavailable(
@@ -221,62 +165,11 @@ def _hint(error: Exception) -> str:
     return "; the image needs python3, 3.8 or newer" if "executable file not found" in str(error) else ""
 
 
-def _end(pid: int, api: Any, container: Any, channel: Channel | None, attached: Any) -> None:
-    if os.getpid() != pid:  # a fork of the opener only lets go of its copy
-        if channel is not None:
-            channel.release()
-        return
+def _end(pid: int, api: Any, container: Any, connected: list[Any]) -> None:
     try:
-        remove(container)
-    finally:
-        if channel is not None:
-            channel.close()
-        if attached is not None:
-            attached.close()
-        api.close()
-
-
-def remove(container: Any) -> None:
-    """Remove a container, running or not, with its nameless volumes; it is gone when this returns."""
-    from docker.errors import APIError, NotFound
-
-    with contextlib.suppress(NotFound):
-        try:
-            container.remove(force=True, v=True)
-        except NotFound:
-            raise
-        except APIError as error:
-            if error.status_code != 409:  # someone else, the daemon itself, is removing it
-                raise SandboxError(f"Docker does not remove a container: {_short(error)}") from error
-            container.wait(condition="removed", timeout=20)
-
-
-def prune(api: Any, *, everything: bool = False) -> list[str]:
-    """Remove the containers of processes that are no more; what was removed, one name each.
-
-    Args:
-        everything: remove those of living processes and of other machines too, and the images that the sandbox made.
-    """
-    from docker.errors import DockerException
-
-    here, removed = place(), []
-    for container in api.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
-        machine, pid, start = container.labels[LABEL].rsplit(" ", 2)
-        gone = started(int(pid)) != start if machine == here else container.status in ("exited", "dead")
-        if everything or gone:
+        if os.getpid() == pid:  # a fork of the opener only lets go of its copies
             remove(container)
-            removed.append(f"container {container.short_id}")
-    for found in api.images.list(filters={"label": f"{LABEL}=image"}) if everything else ():
-        try:
-            api.images.remove(found.id, force=True)
-        except DockerException as error:
-            raise SandboxError(f"Docker does not remove an image: {_short(error)}") from error
-        removed.append(f"image {(found.tags or [found.short_id])[0]}")
-    return removed
-
-
-def prune_once(api: Any) -> None:
-    """At the first sandbox of a process: sweep what killed ones left."""
-    if os.getpid() not in _pruned:
-        _pruned.add(os.getpid())
-        prune(api)
+    finally:
+        for end in reversed(connected):
+            end.close()
+        api.close()

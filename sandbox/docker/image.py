@@ -22,13 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.base import SandboxUnavailable
-from sandbox.docker.container import LABEL
+from sandbox.docker.daemon import BUILT, LABEL, LOADED, PREPARED, maker, remove
 from sandbox.namespaces import bwrap
 
-BUILT = "codegym-python"  # the name of what ``build`` makes, and of the image taken when none is named
 VARIABLE = "CODEGYM_DOCKER_IMAGE"
 _LAYOUT = "codegym.layout"  # label: the symlinks are there
-_PREPARED = "codegym-prepared"
 _LINKS = {"tmp": "/box/tmp", "var/tmp": "/box/tmp"}
 _PROGRAMS = """
     [ awk base64 basename bash cat chgrp chmod chown cksum cmp comm cp cut date dd df diff dirname du echo env
@@ -82,7 +80,7 @@ def _load(api: Any, path: str) -> str:
 
     status = os.stat(path)
     key = f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"
-    tag = f"codegym-tar:{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:32]}"
+    tag = f"{LOADED}:{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:32]}"
     try:
         api.images.get(tag)
         return tag
@@ -101,7 +99,7 @@ def _load(api: Any, path: str) -> str:
         loaded[0].tag(*tag.split(":"))
     else:
         repository, version = tag.split(":")
-        api.api.import_image_from_file(path, repository, version, changes=[f"LABEL {LABEL}=image"])
+        api.api.import_image_from_file(path, repository, version)
     return tag
 
 
@@ -123,9 +121,7 @@ def _symlink(name: str, target: str) -> tarfile.TarInfo:
 def _prepare(api: Any, base: Any) -> str:
     from docker.errors import ImageNotFound
 
-    from sandbox.docker.container import maker, remove
-
-    tag = f"{_PREPARED}:{base.id.split(':')[-1][:32]}"
+    tag = f"{PREPARED}:{base.id.split(':')[-1][:32]}"
     try:
         return str(api.images.get(tag).id)
     except ImageNotFound:
@@ -133,7 +129,7 @@ def _prepare(api: Any, base: Any) -> str:
     container = api.containers.create(base.id, ["-"], entrypoint=["-"], labels={LABEL: maker()}, network_mode="none")
     try:
         container.put_archive("/", _links())
-        changes = [f"LABEL {LABEL}=image {_LAYOUT}=1"]
+        changes = [f"LABEL {_LAYOUT}=1 {LABEL}=image"]  # not the maker of the container it was made of
         return str(container.commit(*tag.split(":"), changes=changes).id)
     finally:
         remove(container)
@@ -149,7 +145,7 @@ def build(api: Any) -> str:
         raise SandboxUnavailable(
             f"an image of Linux programs cannot be made of {sys.platform}'s: docker pull one with Python"
         )
-    changes = [f"LABEL {LABEL}=image {_LAYOUT}=1", f"ENV PATH={bwrap.search_path()}"]
+    changes = [f"LABEL {_LAYOUT}=1", f"ENV PATH={bwrap.search_path()}"]
     with tempfile.NamedTemporaryFile(suffix=".tar") as file:
         with tarfile.open(fileobj=file, mode="w") as tar:
             _fill(tar)

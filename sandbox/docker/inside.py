@@ -4,7 +4,7 @@ The host sends this module and those it uses as text to the image's own ``python
 Python 3.8 or newer. It talks with the host over its standard input and output, in the frames of ``frames.py``. End of
 input ends it, and the kernel then ends everything inside.
 
-    to it    CALL      marshal of (name, arguments...): run, write, append, read, export
+    to it    CALL      marshal of (name, arguments...): run, write, append, read, export, pack, unpack
              DATA      bytes for the call of this request that follows: stdin of a command
     from it  OUT, ERR  what a command printed, up to its cap, as it comes
              FILE      a path; the DATA frames after it are that file
@@ -19,17 +19,18 @@ from __future__ import annotations
 
 import _signal as signal
 import ctypes
+import errno
 import gc
 import marshal
 import os
 import resource
 import select
-import time
 
 from sandbox import files
 from sandbox.base import WorkspaceError
 from sandbox.docker import tree
-from sandbox.docker.frames import DATA, DONE, ERR, FAIL, FILE, HEADER, OUT, PIECE, RESULT
+from sandbox.docker.command import Command, send
+from sandbox.docker.frames import DATA, DONE, FAIL, FILE, HEADER, PIECE
 from sandbox.namespaces import init, seccomp
 
 TYPE_CHECKING = False
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 _BOX, _WORK = "/box", "/box/work"
-_OOM = (("/sys/fs/cgroup/memory.events", "oom_kill"), ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"))
-_DRAIN = 64  # reads after the end: a pipe holds 64 KiB, or 1 MiB if enlarged
 
 
 def _nameless() -> int:
@@ -49,58 +48,12 @@ def _nameless() -> int:
     return int(fd)
 
 
-def _send(request: int, kind: int, body: bytes = b"") -> None:
-    rest = memoryview(HEADER.pack(request, kind, len(body)) + body)
-    while rest:
-        rest = rest[os.write(1, rest) :]
-
-
-def _oom_kills() -> int:
-    for path, word in _OOM:
-        try:
-            with open(path) as file:
-                words = file.read().split()
-        except OSError:
-            continue
-        if word in words:
-            return int(words[words.index(word) + 1])
-    return 0
-
-
-class _Run:
-    """A command that runs: its process, its two pipes, its deadline."""
-
-    def __init__(self, request: int, main: int, pipes: dict[int, int], timeout: float, cap: int) -> None:
-        self.request = request
-        self.main = main
-        self.kinds = pipes  # descriptor -> OUT or ERR
-        self.room = dict.fromkeys(pipes, cap)
-        self.readable = set(pipes)
-        self.deadline = time.monotonic() + timeout
-        self.truncated = self.expired = False
-        self.status: int | None = None
-        self.cpu = 0.0
-
-    def take(self, fd: int) -> bool:
-        """Read once and pass on what fits. False when the pipe has ended or is empty."""
-        try:
-            chunk = os.read(fd, 1 << 16)
-        except BlockingIOError:
-            return False
-        kept = chunk[: self.room[fd]]
-        self.room[fd] -= len(kept)
-        self.truncated |= len(chunk) > len(kept)
-        if kept:
-            _send(self.request, self.kinds[fd], kept)
-        return bool(chunk)
-
-
 class _Server:
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
         self.incoming = bytearray()
         self.data: dict[int, int] = {}  # request -> descriptor of what its DATA frames gave
-        self.running: _Run | None = None
+        self.running: Command | None = None
         self.wake, wake_write = os.pipe()
         for fd in (self.wake, wake_write):
             os.set_blocking(fd, False)
@@ -110,13 +63,17 @@ class _Server:
         os.setgroups([])
         for capability in range(config["last_capability"] + 1):
             if init._prctl(init._PR_CAPBSET_DROP, capability) != 0:
-                break  # the first number that this kernel does not know
+                if ctypes.get_errno() == errno.EINVAL:
+                    break  # the first number that this kernel does not know
+                raise OSError(ctypes.get_errno(), "dropping the bounding set")
         os.umask(0o022)
         uid, gid = config["uid"], config["gid"]
         for name in ("work", "tmp", "shm"):
             os.mkdir(f"{_BOX}/{name}", 0o755)
             os.chown(f"{_BOX}/{name}", uid, gid)
         os.symlink(f"{_BOX}/shm", "/dev/shm")
+        if os.path.isdir("/dev/mqueue"):
+            os.chmod("/dev/mqueue", 0o755)  # a queue is a file outside the workspace's budget
         config["filter"] = seccomp.program(network=True, ipc=True)
         config["rlimits"] = [
             (resource.RLIMIT_CORE, 0, 0),
@@ -131,22 +88,18 @@ class _Server:
         init._check(init._prctl(init._PR_SET_DUMPABLE, 0), "dumpable")
 
     def serve(self) -> NoReturn:
-        _send(0, DONE)
+        send(0, DONE)
         gc.freeze()
         while True:
             run = self.running
             poll = select.poll()
             for fd in (0, self.wake, *(run.readable if run else ())):
                 poll.register(fd, select.POLLIN)
-            wait = None if run is None or run.expired else max(0.0, run.deadline - time.monotonic()) * 1000
-            ready = [fd for fd, _ in poll.poll(wait)]
+            ready = [fd for fd, _ in poll.poll(run.wait_ms if run else None)]
             if run is not None:
                 for fd in run.readable.intersection(ready):
-                    if not run.take(fd):
-                        run.readable.discard(fd)
-                if not run.expired and time.monotonic() >= run.deadline:
-                    run.expired = True
-                    init._kill_all()
+                    run.take(fd)
+                run.expire()
             if self.wake in ready:
                 os.read(self.wake, 4096)
                 self._reap()
@@ -183,92 +136,36 @@ class _Server:
         try:
             getattr(self, f"_{name}")(request, data, *arguments)
         except WorkspaceError as error:
-            _send(request, FAIL, b"W" + str(error).encode(errors="surrogateescape"))
+            send(request, FAIL, b"W" + str(error).encode(errors="surrogateescape"))
         except FileNotFoundError as error:
-            _send(request, FAIL, b"N" + str(error).encode(errors="surrogateescape"))
+            send(request, FAIL, b"N" + str(error).encode(errors="surrogateescape"))
         except Exception as error:
-            _send(request, FAIL, b"M" + f"{type(error).__name__}: {error}".encode(errors="surrogateescape"))
+            send(request, FAIL, b"M" + f"{type(error).__name__}: {error}".encode(errors="surrogateescape"))
         finally:
             os.close(data)
 
-    def _run(
-        self, request: int, data: int, argv: list[str], cwd: str, env: dict[str, str], timeout: float, cap: int
-    ) -> None:
+    def _run(self, request: int, data: int, *what: Any) -> None:
+        *command, timeout, cap = what
         os.fchmod(self.work, 0o755)  # an earlier command may have closed its own workspace
-        (out, out_write), (err, err_write) = os.pipe(), os.pipe()
-        reads, writes = (out, err), (out_write, err_write)
-        for fd in reads:
-            os.set_blocking(fd, False)
-        failure, failure_write = os.pipe()
-        self.oom_before = _oom_kills()
-        try:
-            main = os.fork()
-            if main == 0:
-                self._child([data, *writes, failure_write], argv, cwd, env)
-        except OSError:
-            for fd in (*reads, failure):
-                os.close(fd)
-            raise
-        finally:
-            for fd in (*writes, failure_write):
-                os.close(fd)
-        self.failure = failure
-        self.running = _Run(request, main, {out: OUT, err: ERR}, timeout, cap)
+        self.running = Command(self.config, request, self.work, data, tuple(command), timeout, cap)
         self._reap()
 
-    def _child(self, fds: list[int], argv: list[str], cwd: str, env: dict[str, str]) -> NoReturn:
-        failure = fds[-1]
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.setsid()
-            init._libc.setfsuid(0)
-            with open("/proc/self/oom_score_adj", "w") as file:
-                file.write("1000")  # the kernel takes commands for memory, not PID 1
-            os.fchdir(self.work)
-            failure = init._place(fds)
-            os.set_inheritable(failure, False)
-            init._drop(self.config, failure + 1)
-            init._command(argv, cwd, env)
-        except BaseException as error:
-            os.write(failure, f"{type(error).__name__}: {error}".encode(errors="replace")[:4000])
-        os._exit(125)
-
     def _reap(self) -> None:
-        run = self.running
-        if run is None:
-            return
-        run.status, run.cpu = init._reap(run.main, run.status, run.cpu, os.WNOHANG)
-        if run.status is None:
-            return
-        init._kill_all()
-        run.status, run.cpu = init._reap(run.main, run.status, run.cpu, 0)
-        for fd in run.kinds:
-            budget = _DRAIN
-            while budget and run.take(fd):
-                budget -= 1
-            os.close(fd)
-        text = os.read(self.failure, 4096)
-        os.close(self.failure)
-        self.running = None
-        if text:
-            _send(run.request, FAIL, b"M" + text)
-            return
-        oom = _oom_kills() > self.oom_before
-        _send(run.request, DONE, RESULT.pack(run.status or 0, run.cpu, run.expired, oom, run.truncated))
+        if self.running is not None and self.running.ended():
+            self.running = None
 
     def _write(self, request: int, data: int, content: dict[str, bytes]) -> None:
         files.write(self.work, content)
-        _send(request, DONE)
+        send(request, DONE)
 
     def _append(self, request: int, data: int, path: str, piece: bytes) -> None:
         tree.append(self.work, path, piece)
-        _send(request, DONE)
+        send(request, DONE)
 
     def _read(self, request: int, data: int, path: str) -> None:
         for piece in tree.read(self.work, path, self.config["disk_bytes"], PIECE):
-            _send(request, DATA, piece)
-        _send(request, DONE)
+            send(request, DATA, piece)
+        send(request, DONE)
 
     def _export(self, request: int, data: int) -> None:
         files._own(self.work)
@@ -285,11 +182,30 @@ class _Server:
                 continue  # it went away, or became a symlink, since it was listed
             if fd is None:
                 continue
-            _send(request, FILE, path.encode(errors="surrogateescape"))
+            send(request, FILE, path.encode(errors="surrogateescape"))
             for piece in tree.pieces(fd, name, left, PIECE):
                 left -= len(piece)
-                _send(request, DATA, piece)
-        _send(request, DONE)
+                send(request, DATA, piece)
+        send(request, DONE)
+
+    def _pack(self, request: int, data: int) -> None:
+        for piece in tree.pack(self.work, PIECE):
+            send(request, DATA, piece)
+        send(request, DONE)
+
+    def _unpack(self, request: int, data: int, first: bool, last: bool, piece: bytes) -> None:
+        """One piece of a tree that replaces the workspace."""
+        if first:
+            tree.clear(self.work)
+            self.unpacker = tree.Unpacker(self.work)
+        try:
+            self.unpacker.feed(piece)
+            if last and not self.unpacker.complete:
+                raise WorkspaceError("the packed tree is cut")
+        except BaseException:
+            self.unpacker.close()
+            raise
+        send(request, DONE)
 
 
 def boot(config: dict[str, Any]) -> NoReturn:

@@ -46,17 +46,18 @@ def nothing_left():
 @functools.cache
 def no_docker() -> str:
     """Why Docker cannot be used here; empty where it can."""
-    from sandbox.docker import container, image
+    from sandbox.docker import daemon, image
 
     try:
-        with contextlib.closing(container.client()) as api:
+        with contextlib.closing(daemon.client()) as api:
             image.find(api, None)
     except SandboxUnavailable as error:
         return str(error)
     return ""
 
 
-def demand_docker() -> None:
+@pytest.fixture(scope="session")
+def docker_works() -> None:
     """Skip where there is no daemon; fail where .ci/run started one."""
     if reason := no_docker():
         if os.environ.get("CODEGYM_TEST_DOCKER"):
@@ -66,10 +67,10 @@ def demand_docker() -> None:
 
 def containers() -> list[str]:
     """What this process has in Docker."""
-    from sandbox.docker import container
+    from sandbox.docker import daemon
 
-    with contextlib.closing(container.client()) as api:
-        found = api.containers.list(all=True, filters={"label": f"{container.LABEL}={container.maker()}"})
+    with contextlib.closing(daemon.client()) as api:
+        found = api.containers.list(all=True, filters={"label": f"{daemon.LABEL}={daemon.maker()}"})
     return [c.short_id for c in found]
 
 
@@ -78,7 +79,7 @@ def backend(request):
     if request.param != "docker":
         yield request.param
         return
-    demand_docker()
+    request.getfixturevalue("docker_works")
     yield request.param
     assert containers() == []
 

@@ -141,6 +141,9 @@ def test_code_cannot_lock_the_host_out(box):
     assert box.export() == {"b": b"2", "d/a": b"1"}
     box.write({"d/c": b"3"})
     assert box.read("d/c") == b"3"
+    box.run(["sh", "-c", "mkdir e; touch e/f; chmod 555 d e"])
+    box.write({"d/g": b"4", "e": b"5"})
+    assert box.export() == {"b": b"2", "d/a": b"1", "d/c": b"3", "d/g": b"4", "e": b"5"}
     assert box.run(["echo", "alive"]).stdout == b"alive\n"
 
 
