@@ -6,6 +6,7 @@ before share a row, so a conversation is read once; where a template rewrote his
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ class Row:
     engine_logprobs: np.ndarray
     old_logprobs: np.ndarray | None = None
     ref_logprobs: np.ndarray | None = None
+    values: np.ndarray | None = None
+    returns: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -45,6 +48,8 @@ class Batch:
     engine_logprobs: Tensor
     old_logprobs: Tensor | None
     ref_logprobs: Tensor | None
+    values: Tensor | None
+    returns: Tensor | None
 
 
 #: Ids, whether the policy sampled them, their advantages, the engine's log-probabilities.
@@ -90,6 +95,21 @@ def rows_of_groups(groups: Sequence[tuple[Sequence[Trajectory], Credit]]) -> lis
         for row in rows_of(trajectory, advantages)
         if row.mask.any()
     ]
+
+
+def tokens_of(rows: Sequence[Row], field: str) -> np.ndarray:
+    """A field of the rows at all sampled tokens, in the order of trajectories, turns and tokens: [N]."""
+    return np.concatenate([getattr(row, field)[row.mask] for row in rows])
+
+
+def with_tokens(rows: Sequence[Row], field: str, values: np.ndarray) -> list[Row]:
+    """The rows with a field set from what :func:`tokens_of` gives; 0 where nothing was sampled."""
+    result = []
+    for row, own in zip(rows, np.split(values, np.cumsum([row.mask.sum() for row in rows])[:-1]), strict=True):
+        full = np.zeros(len(row), dtype=np.float32)
+        full[row.mask] = own
+        result.append(dataclasses.replace(row, **{field: full}))
+    return result
 
 
 def padded(length: int) -> int:
@@ -142,4 +162,6 @@ def collate(rows: Sequence[Row]) -> Batch:
         engine_logprobs=torch.from_numpy(pad([row.engine_logprobs for row in rows], np.float32)[:, 1:]),
         old_logprobs=optional([row.old_logprobs for row in rows]),
         ref_logprobs=optional([row.ref_logprobs for row in rows]),
+        values=optional([row.values for row in rows]),
+        returns=optional([row.returns for row in rows]),
     )

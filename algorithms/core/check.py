@@ -49,12 +49,18 @@ def validate(config: Config) -> None:
     _require(0 < rollout.top_p <= 1, f"rollout.top_p={rollout.top_p} must be in (0, 1]")
     _require(config.optim.lr >= 0, f"optim.lr={config.optim.lr} must not be negative")
     _require(config.optim.grad_clip > 0, f"optim.grad_clip={config.optim.grad_clip} must be > 0; inf never clips")
+    _require(0 <= rollout.overlong_share <= 1, f"rollout.overlong_share={rollout.overlong_share} must be in 0..1")
+    _require(config.critic.lr >= 0, f"critic.lr={config.critic.lr} must not be negative")
+    _require(config.critic.clip > 0, f"critic.clip={config.critic.clip} must be > 0; inf never clips")
     if rollout.top_p < 1 or rollout.top_k > 0:
         # Sampling from a cut distribution, the ratio of the policy's probabilities is off by the mass that survived.
         _require(
-            config.loss.epochs * config.loss.minibatches == 1 and config.loss.kl_coef == 0,
+            config.loss.epochs * config.loss.minibatches == 1
+            and config.loss.kl_coef == 0
+            and config.loss.correction == "none",
             "rollout.top_p < 1 or rollout.top_k > 0 samples from another distribution than the policy's, and importance"
-            " ratios and KL would be wrong; set top_p=1 top_k=0, or loss.epochs=1 loss.minibatches=1 loss.kl_coef=0",
+            " ratios and KL would be wrong; set top_p=1 top_k=0, or loss.epochs=1 loss.minibatches=1 loss.kl_coef=0"
+            " loss.correction=none",
         )
     if not trainer.ray:
         for key, value in (("ranks", distributed.ranks), ("engines", distributed.engines)):
@@ -66,6 +72,7 @@ def validate(config: Config) -> None:
     _require(trainer.run_dir != "", "trainer.run_dir is empty; name a folder for the run")
     pick_device(distributed.device)
     model_folder(config.model.path)
+    model_folder(config.critic.path or config.model.path)
     checkpoint.find(Path(trainer.run_dir), trainer.resume)
 
 

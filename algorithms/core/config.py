@@ -60,6 +60,12 @@ class RolloutConfig:
     batch_size: int = option(128, "sequences decoded together")
     dynamic_sampling: bool = option(True, "drop groups whose returns are all equal and draw new tasks (DAPO, eq. 11)")
     max_refills: int = option(2, "rounds of new tasks before a step goes on with fewer groups")
+    overlong_share: float = option(
+        0.0, "DAPO's soft punishment (eq. 13) over this last share of max_response_tokens; its own .2; 0: none"
+    )
+    overlong_filter: bool = option(
+        False, "leave out trajectories that a length limit ended: their reward says nothing of the reply"
+    )
 
 
 @dataclass
@@ -78,11 +84,12 @@ class OptimConfig:
 
 @dataclass
 class LossConfig:
-    """The clipped policy loss; see :mod:`algorithms.core.losses`."""
+    """The policy loss; see :mod:`algorithms.core.losses`."""
 
+    surrogate: str = option("clip", "clip: PPO's; cispo: REINFORCE with the clipped ratio as a constant weight")
     clip_ratio_low: float = option(0.2, "the ratio is clipped below at 1 - this (PPO)")
     clip_ratio_high: float = option(0.2, "and above at 1 + this; larger than low is DAPO's clip-higher")
-    clip_ratio_c: float = option(3.0, "dual clip for negative advantages; must be > 1")
+    clip_ratio_c: float = option(3.0, "dual clip for negative advantages; must be > 1; inf: none")
     agg_mode: str = option(
         "token-mean", "token-mean, seq-mean-token-mean, seq-mean-token-sum or seq-mean-token-sum-norm"
     )
@@ -90,10 +97,28 @@ class LossConfig:
     ratio_level: str = option("token", '"sequence" is GSPO\'s')
     kl_coef: float = option(0.0, "against the model the run started from")
     kl_type: str = option("k3", "k1, k2 or k3 (Schulman's estimators)")
+    kl_in: str = option("loss", "loss: a term of the loss; reward: taken off the reward of each token")
+    correction: str = option(
+        "none", "weight of a token for policy/engine: truncate (TIS) or mask (IcePop); needs top_p=1 top_k=0"
+    )
+    correction_high: float = option(0.0, "largest weight; 0: the method's own, 2 to truncate (TIS), 5 to mask (IcePop)")
+    correction_low: float = option(0.0, "mask only: smallest weight; 0: IcePop's .5")
     entropy_coef: float = option(0.0, "weight of the entropy bonus")
     epochs: int = option(1, "passes over a step's trajectories")
     minibatches: int = option(1, "optimiser steps per pass")
     micro_batch_tokens: int = option(16384, "padded tokens per forward; changes memory and speed, never the result")
+
+
+@dataclass
+class CriticConfig:
+    """The value model of methods that have one (PPO): a transformer with a linear head, sharded like the policy."""
+
+    enabled: bool = option(False, "set by the method")
+    path: str = option(
+        "", "where it starts from, a smaller model if you like; default: model.path. The head starts at 0"
+    )
+    lr: float = option(5e-4, "of its own AdamW, else as optim.*; the policy's, as it is of the same size by default")
+    clip: float = option(0.2, "a value may move by this from where the step found it (PPO's epsilon); inf: no clip")
 
 
 @dataclass
@@ -136,5 +161,6 @@ class Config:
     rollout: RolloutConfig = field(default_factory=RolloutConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     loss: LossConfig = field(default_factory=LossConfig)
+    critic: CriticConfig = field(default_factory=CriticConfig)
     distributed: DistributedConfig = field(default_factory=DistributedConfig)
     trainer: TrainerConfig = field(default_factory=TrainerConfig)

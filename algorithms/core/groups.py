@@ -14,8 +14,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 
-from algorithms.core.statistics import all_equal, center, returns_to_go
-from algorithms.core.trajectory import Trajectory
+from algorithms.core.statistics import all_equal, center, keep_group, returns_to_go
+from algorithms.core.trajectory import Algorithm, Credit, Trajectory
 
 
 def sampled(group: Sequence[Trajectory]) -> np.ndarray:
@@ -24,25 +24,78 @@ def sampled(group: Sequence[Trajectory]) -> np.ndarray:
 
 
 def episode_returns(group: Sequence[Trajectory]) -> np.ndarray:
-    """R(i) [G], undiscounted. Raises ValueError naming task and trajectory if one is NaN or infinite."""
+    """R(i) [G], undiscounted, penalties taken off. Raises ValueError naming the trajectory of one that is no number."""
     _check_rewards(group)
-    return np.array([math.fsum(turn.reward for turn in trajectory.turns) for trajectory in group])
+    return np.array([math.fsum(turn.net_reward for turn in trajectory.turns) for trajectory in group])
 
 
 def turn_returns(group: Sequence[Trajectory], gamma: float) -> list[np.ndarray]:
     """R(i, t): for each trajectory its discounted return-to-go at every turn, discounted per turn."""
     _check_rewards(group)
-    return [returns_to_go(np.array([turn.reward for turn in trajectory.turns]), gamma) for trajectory in group]
+    return [returns_to_go(np.array([turn.net_reward for turn in trajectory.turns]), gamma) for trajectory in group]
 
 
 def _check_rewards(group: Sequence[Trajectory]) -> None:
     for trajectory in group:
         for number, turn in enumerate(trajectory.turns):
-            if not math.isfinite(turn.reward):
+            if not math.isfinite(turn.net_reward):
                 raise ValueError(
                     f"task {trajectory.task_id!r}, trajectory {trajectory.member}, turn {number}: the reward is"
-                    f" {turn.reward}; make the environment return a number or mark the trajectory infra_error"
+                    f" {turn.net_reward}; make the environment return a number or mark the trajectory infra_error"
                 )
+
+
+def token_rewards(group: Sequence[Trajectory], outcome: bool = False) -> list[np.ndarray]:
+    """For each trajectory the reward of each sampled token, its turns one after the other: [tokens].
+
+    A turn's reward is that of its last token, penalties are where they arose. With ``outcome`` all of the
+    environment's rewards come at the trajectory's last token. A turn without a token passes its reward to the turn
+    before; the sum is always R(i), except where nothing was sampled at all.
+    """
+    _check_rewards(group)
+    result = []
+    for trajectory in group:
+        lengths = [len(turn.response_ids) for turn in trajectory.turns]
+        earned = np.zeros(sum(lengths))
+        position = 0
+        for turn, length in zip(trajectory.turns, lengths, strict=True):
+            if turn.penalties is not None:
+                earned[position : position + length] -= turn.penalties
+            position += length
+            if len(earned):
+                earned[len(earned) - 1 if outcome else max(position - 1, 0)] += turn.reward
+        result.append(earned)
+    return result
+
+
+def by_turn(group: Sequence[Trajectory], values: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """Split each trajectory's values [tokens] into its turns: [trajectory][turn] -> float32 [T]."""
+    return [
+        [
+            part.astype(np.float32)
+            for part in np.split(own, np.cumsum([len(turn.response_ids) for turn in trajectory.turns])[:-1])
+        ]
+        if trajectory.turns
+        else []
+        for trajectory, own in zip(group, values, strict=True)
+    ]
+
+
+def outcome_credit(group: Sequence[Trajectory], rule: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Credit:
+    """The credit of methods that give a whole trajectory one number: rule(returns [G], keep [G]) -> [G].
+
+    Raises ValueError for a reward that is no number.
+    """
+    returns, kept = episode_returns(group), sampled(group)
+    advantages = rule(returns, kept)
+    metrics = {"credit/equal_returns": float(not keep_group(returns[kept]))}
+    return Credit(spread(group, lambda i, t: advantages[i]), metrics)
+
+
+def credits(algorithm: Algorithm, groups: Sequence[Sequence[Trajectory]]) -> list[Credit]:
+    """The credit of each group of a step."""
+    whole = getattr(algorithm, "credit_step", None)
+    return whole(groups) if whole else [algorithm.credit(group) for group in groups]
 
 
 def spread(group: Sequence[Trajectory], value: Callable[[int, int], float]) -> list[list[np.ndarray]]:

@@ -14,13 +14,13 @@ def plan(config: Config) -> list[str]:
     """Lines of text. Raises ValueError where the run itself would, before anything is loaded."""
     validate(config)
     model = AutoConfig.from_pretrained(model_folder(config.model.path))
-    with torch.device("meta"):  # shapes only: no memory, whatever the size
-        parameters = sum(p.numel() for p in AutoModelForCausalLM.from_config(model).parameters())
+    parameters = _parameters(config.model.path)
     width = torch.finfo(getattr(torch, config.model.dtype)).bits // 8
     ranks, rollout = config.distributed.ranks, config.rollout
     # weights and gradients in the model's type; AdamW's two moments in the same
     update = parameters * width * 4 / ranks
     reference = parameters * width / ranks if config.loss.kl_coef else 0
+    critic = _parameters(config.critic.path or config.model.path) * width * 4 / ranks if config.critic.enabled else 0
     heads = getattr(model, "num_key_value_heads", None) or model.num_attention_heads
     head = getattr(model, "head_dim", None) or model.hidden_size // model.num_attention_heads
     length = rollout.max_prompt_tokens + rollout.max_response_tokens
@@ -29,7 +29,8 @@ def plan(config: Config) -> list[str]:
     return [
         f"# {parameters:,} parameters on {pick_device(config.distributed.device)}, {ranks} rank(s)",
         f"# update: {_size(update)} a rank for weights, gradients and AdamW"
-        + (f", {_size(reference)} for the reference (loss.kl_coef > 0)" if reference else ""),
+        + (f", {_size(reference)} for the reference (loss.kl_coef > 0)" if reference else "")
+        + (f", {_size(critic)} for the critic" if critic else ""),
         f"# engine: {_size(parameters * width)} for weights, at most {_size(cache)} for the KV cache"
         f" ({rollout.batch_size} sequences of {length} tokens)",
         f"# a step: {rollout.tasks} tasks x {rollout.n} trajectories = {episodes} episodes"
@@ -38,6 +39,12 @@ def plan(config: Config) -> list[str]:
         f" an evaluation is {2 * config.trainer.eval_tasks} more (sampled and greedy)",
         f"# writes to {config.trainer.run_dir}",
     ]
+
+
+def _parameters(path: str) -> int:
+    with torch.device("meta"):  # shapes only: no memory, whatever the size
+        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(model_folder(path)))
+    return sum(p.numel() for p in model.parameters())
 
 
 def _size(count: float) -> str:

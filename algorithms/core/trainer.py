@@ -17,13 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from omegaconf import OmegaConf
 
-from algorithms.core import checkpoint, metrics
-from algorithms.core.batch import rows_of_groups
+from algorithms.core import checkpoint, metrics, rewards
+from algorithms.core.batch import Row, rows_of_groups, with_tokens
 from algorithms.core.check import validate
 from algorithms.core.config import Config
+from algorithms.core.groups import credits
 from algorithms.core.runfolder import RunFolder
 from algorithms.core.tokens import Chat, load_tokenizer
 from algorithms.core.trajectory import Algorithm, Credit, Trajectory
@@ -57,7 +59,8 @@ class Observer:
         """The run begins (or goes on) with ``first_step``."""
 
     def on_phase(self, step: int, name: str) -> None:
-        """A phase of a step begins: rollout, credit, update, sync, eval sampled, eval greedy, checkpoint."""
+        """A phase of a step begins: rollout, prepare (if models are asked before credit), credit, update, sync, eval
+        sampled, eval greedy, checkpoint."""
 
     def on_step(self, step: int, metrics: dict[str, Any], timing: dict[str, float]) -> None:
         """A step is done. ``timing`` is in seconds."""
@@ -77,6 +80,11 @@ class Trainer:
 
     def __init__(self, config: Config, algorithm: Algorithm, observers: Sequence[Observer] = ()) -> None:
         validate(config)
+        if config.critic.enabled != getattr(algorithm, "critic", False):
+            raise ValueError(
+                f"critic.enabled={str(config.critic.enabled).lower()}, but {algorithm.name}"
+                f" {'learns nothing from a critic' if config.critic.enabled else 'needs one'}; change the setting"
+            )
         self._run_dir = Path(config.trainer.run_dir)
         self._settings = _plain(config)
         self._resumed = checkpoint.find(self._run_dir, config.trainer.resume)
@@ -119,13 +127,13 @@ class Trainer:
         self._timing = {}
         with self._phase(step, "rollout"):
             groups = self._rollout.train_step(position)
+        kept, trained, known = self._prepare(step, groups.kept, workers)
         with self._phase(step, "credit"):
-            credited = [(group, self._algorithm.credit(group)) for group in groups.kept]
-            rows = rows_of_groups(credited)
-        trained: dict[str, float] = {}
+            credited = list(zip(kept, credits(self._algorithm, kept), strict=True)) if kept else []
+            rows = _rows(credited, known)
         if rows:  # none where every group's returns were equal: there is nothing to learn from
             with self._phase(step, "update"):
-                trained = workers.policy.update(rows, step)
+                trained |= workers.policy.update(rows, step)
             with self._phase(step, "sync"):
                 workers.sync()
         values = _step_metrics(groups, credited) | trained
@@ -138,6 +146,26 @@ class Trainer:
         self._tell("on_trajectories", step, credited)
         self._tell("on_step", step, values, timing)
         return groups.position
+
+    def _prepare(
+        self, step: int, groups: list[list[Trajectory]], workers: Workers
+    ) -> tuple[list[list[Trajectory]], dict[str, float], list[Row]]:
+        """The groups with what the settings add to their rewards; metrics; and the rows, where models were asked."""
+        config, measured = self._config, {}
+        if config.rollout.overlong_filter:
+            before = sum(map(len, groups))
+            groups = rewards.without_overlong(groups)
+            measured["groups/overlong"] = float(before - sum(map(len, groups)))
+        if config.rollout.overlong_share:
+            measured["reward/overlong"] = -rewards.punish_overlong(groups, config.rollout)
+        rows: list[Row] = []
+        if config.critic.enabled or (config.loss.kl_coef and config.loss.kl_in == "reward"):
+            rows = rewards.uncredited_rows(groups)
+            if rows:
+                with self._phase(step, "prepare"):
+                    rows = workers.policy.prepare(rows)
+                    measured |= rewards.set_penalties_and_values(groups, rows, config)
+        return groups, measured, rows
 
     def _finish(self, step: int, position: int, chat: Chat, workers: Workers) -> None:
         """Evaluate and save, where it is time to."""
@@ -202,11 +230,20 @@ class Trainer:
             getattr(observer, event)(*args)
 
 
+def _rows(credited: Credited, known: Sequence[Row]) -> list[Row]:
+    """The rows to train on; ``known`` holds the same rows with what was computed before credit."""
+    rows = rows_of_groups(credited)
+    if known:
+        rows = [dataclasses.replace(old, advantages=new.advantages) for old, new in zip(known, rows, strict=True)]
+    returns = [own for _, credit in credited for trajectory in credit.returns or [] for own in trajectory]
+    return with_tokens(rows, "returns", np.concatenate(returns)) if returns and rows else rows
+
+
 def _step_metrics(groups: Groups, credited: Credited) -> dict[str, float]:
     return {
         **metrics.of_trajectories(groups.sampled),
         **metrics.of_credits([credit for _, credit in credited]),
-        "groups/kept": len(groups.kept),
+        "groups/kept": len(credited),
         "groups/dropped": groups.dropped,
         "groups/lost": groups.lost,
         "infra_errors": groups.infra_errors,

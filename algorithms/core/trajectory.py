@@ -11,6 +11,7 @@ turn with one advantage per *sampled token* of that turn's response.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -37,6 +38,9 @@ class Turn:
         state_before: hash of the workspace the reply acted on.
         diff: what the reply changed, with source spans in ``reply``.
         truncated: the response was cut by the token limit.
+        penalties: float32 [T], what the trainer takes off the reward, token by token: the KL in the reward, the
+            punishment of overlong replies. None: nothing.
+        values: float32 [T], the critic's value before each token, for algorithms with a critic.
     """
 
     prompt_ids: np.ndarray
@@ -51,6 +55,13 @@ class Turn:
     action_valid: bool = True
     truncated: bool = False
     reward_terms: dict[str, float] = field(default_factory=dict)
+    penalties: np.ndarray | None = None
+    values: np.ndarray | None = None
+
+    @property
+    def net_reward(self) -> float:
+        """The reward less the penalties: what algorithms learn from."""
+        return self.reward - (0.0 if self.penalties is None else math.fsum(self.penalties.tolist()))
 
 
 @dataclass
@@ -67,7 +78,7 @@ class Trajectory:
 
     @property
     def episode_return(self) -> float:
-        """R(i): the undiscounted sum of the turns' rewards."""
+        """The undiscounted sum of the environment's rewards; :func:`algorithms.core.groups.episode_returns` is R(i)."""
         return float(sum(turn.reward for turn in self.turns))
 
 
@@ -99,11 +110,13 @@ class Credit:
         advantages: [trajectory][turn] -> float32 [T], one value per sampled token.
         metrics: numbers to log (averaged over groups by the trainer).
         anchors: for algorithms that find them; shown by the report.
+        returns: [trajectory][turn] -> float32 [T], what a critic learns to foresee at each token.
     """
 
     advantages: list[list[np.ndarray]]
     metrics: dict[str, float] = field(default_factory=dict)
     anchors: tuple[Anchor, ...] = ()
+    returns: list[list[np.ndarray]] | None = None
 
 
 class Algorithm(Protocol):
@@ -113,6 +126,12 @@ class Algorithm(Protocol):
         name: as in ``runs/<name>-seed0``.
         Config: its own dataclass, filled from ``algorithm.*``.
         loss_defaults: values for ``loss.*`` that the method prescribes.
+
+    These may be left out:
+        defaults: values for other sections, e.g. ``{"rollout": {"dynamic_sampling": False}}``.
+        critic: True if turns need ``values``; with ``defaults = {"critic": {"enabled": True}}``.
+        credit_step(groups): the credits of all groups of a step, called instead of ``credit`` by a method that
+            compares trajectories across tasks.
     """
 
     name: str

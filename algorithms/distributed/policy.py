@@ -22,7 +22,7 @@ from torch import Tensor
 
 from algorithms.core.batch import Row, plan
 from algorithms.core.config import Config
-from algorithms.core.losses import Denominators
+from algorithms.core.losses import Denominators, add_up
 from algorithms.distributed.handles import Handle
 
 
@@ -36,11 +36,7 @@ class Policy:
         """Train on the rows of one step: ``loss.epochs`` passes of ``loss.minibatches`` optimiser steps. Metrics are
         means over the optimiser steps; ``engine/*`` of the first, whose policy is the engine's."""
         loss = self._config.loss
-        rows = list(rows)
-        if loss.epochs * loss.minibatches > 1:
-            rows = self._with_logprobs(rows, "old_logprobs", reference=False)
-        if loss.kl_coef > 0:
-            rows = self._with_logprobs(rows, "ref_logprobs", reference=True)
+        rows = self.prepare(rows)
         results = []
         for epoch in range(loss.epochs):
             # Minibatches are a function of (seed, step, epoch); a single one keeps the order.
@@ -49,6 +45,19 @@ class Policy:
                 results.append(self._optimiser_step([rows[i] for i in sorted(part.tolist())], step))
         mean = {key: float(np.mean([result[key] for result in results])) for key in results[0]}
         return mean | {key: value for key, value in results[0].items() if key.startswith("engine/")}
+
+    def prepare(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows with what the step needs of the models as they are now, where it is not there yet: ``old_logprobs``,
+        ``ref_logprobs`` and the critic's ``values``."""
+        config, loss, rows = self._config, self._config.loss, list(rows)
+        in_reward = loss.kl_coef > 0 and loss.kl_in == "reward"
+        if rows[0].old_logprobs is None and (loss.epochs * loss.minibatches > 1 or in_reward):
+            rows = self._with_logprobs(rows, "old_logprobs", reference=False)
+        if rows[0].ref_logprobs is None and loss.kl_coef > 0:
+            rows = self._with_logprobs(rows, "ref_logprobs", reference=True)
+        if rows[0].values is None and config.critic.enabled:
+            rows = self._with(rows, "values", "values")
+        return rows
 
     def _optimiser_step(self, rows: Sequence[Row], step: int) -> dict[str, float]:
         total = Denominators(
@@ -61,9 +70,7 @@ class Policy:
             handle.start("update", micro_batches, total, rate)
             for handle, micro_batches in zip(self._ranks, self._deal(rows), strict=True)
         ]
-        shares = [answer() for answer in answers]
-        metrics = {key: sum(share[key] for share in shares) for key in shares[0] if key != "grad_norm"}
-        return metrics | {"grad_norm": shares[0]["grad_norm"], "lr": rate}
+        return add_up([answer() for answer in answers]) | {"lr": rate}
 
     def _deal(self, rows: Sequence[Row]) -> list[list[list[Row]]]:
         dealt = plan([len(row) for row in rows], len(self._ranks), self._config.loss.micro_batch_tokens)
@@ -71,9 +78,12 @@ class Policy:
 
     def _with_logprobs(self, rows: Sequence[Row], field: str, *, reference: bool) -> list[Row]:
         """The rows with the log-probabilities of the policy as it is now, or of the reference."""
+        return self._with(rows, field, "logprobs", reference)
+
+    def _with(self, rows: Sequence[Row], field: str, method: str, *args: Any) -> list[Row]:
         dealt = plan([len(row) for row in rows], len(self._ranks), self._config.loss.micro_batch_tokens)
         answers = [
-            handle.start("logprobs", [[rows[i] for i in micro] for micro in rank], reference)
+            handle.start(method, [[rows[i] for i in micro] for micro in rank], *args)
             for handle, rank in zip(self._ranks, dealt, strict=True)
         ]
         found: dict[int, np.ndarray] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,9 @@ from transformers import PreTrainedModel
 
 from algorithms.core.batch import Batch, Row, collate
 from algorithms.core.config import Config
+from algorithms.core.critic import Critic, load_critic, value_loss
 from algorithms.core.logits import token_entropy, token_logprobs
-from algorithms.core.losses import Denominators, policy_loss
+from algorithms.core.losses import Denominators, add_up, policy_loss
 from algorithms.core.model import load_model, pick_device
 
 FULL = StateDictOptions(full_state_dict=True, cpu_offload=True)
@@ -73,13 +74,20 @@ class PolicyWorker:
         self._reference: PreTrainedModel | None = None
         if config.loss.kl_coef > 0:
             self._reference = self._shard(load_model(config.model, self._device)).requires_grad_(False)
-        optim = config.optim
-        self._optimizer = torch.optim.AdamW(
-            self._model.parameters(), lr=optim.lr, betas=(optim.beta1, optim.beta2), weight_decay=optim.weight_decay
-        )
+        self._optimizer = self._adamw(self._model, config.optim.lr)
+        self._critic: Critic | None = None
+        if config.critic.enabled:
+            self._critic = self._shard(load_critic(config, self._device))
+            self._critic_optimizer = self._adamw(self._critic, config.critic.lr)
         self._keeps = "logits_to_keep" in inspect.signature(self._model.forward).parameters
 
-    def _shard(self, model: PreTrainedModel) -> PreTrainedModel:
+    def _adamw(self, model: torch.nn.Module, rate: float) -> torch.optim.AdamW:
+        optim = self._config.optim
+        return torch.optim.AdamW(
+            model.parameters(), lr=rate, betas=(optim.beta1, optim.beta2), weight_decay=optim.weight_decay
+        )
+
+    def _shard(self, model: Any) -> Any:
         if self._ranks == 1:
             return model
         mesh = init_device_mesh(self._device.type, (self._ranks,))
@@ -92,22 +100,56 @@ class PolicyWorker:
         """One optimiser step. Every metric is this rank's share (they add up), but ``grad_norm`` is the global one."""
         for group in self._optimizer.param_groups:
             group["lr"] = rate
-        self._optimizer.zero_grad()
-        metrics: dict[str, float] = {}
+        metrics = self._step(self._model, self._optimizer, self._loss, micro_batches, total)
+        if self._critic is not None:
+            learned = self._step(self._critic, self._critic_optimizer, self._critic_loss, micro_batches, total)
+            metrics |= {"critic/grad_norm": learned.pop("grad_norm")} | learned
+        return metrics
+
+    def _step(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        loss_of: Callable[[Batch, Denominators], tuple[Tensor, dict[str, float]]],
+        micro_batches: Sequence[Sequence[Row]],
+        total: Denominators,
+    ) -> dict[str, float]:
+        optimizer.zero_grad()
+        shares = []
+        for rows in micro_batches:
+            loss, share = loss_of(self._on_device(collate(rows)), total)
+            (loss * self._ranks).backward()  # FSDP averages gradients over ranks; the loss is a share of one sum
+            shares.append(share)
+        norm: Any = torch.nn.utils.clip_grad_norm_(model.parameters(), self._config.optim.grad_clip)
+        size = float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
+        if not np.isfinite(size):
+            section = "critic" if model is self._critic else "optim"
+            raise RuntimeError(f"the gradient's norm is {size}; lower {section}.lr or use model.dtype=float32")
+        optimizer.step()
+        return add_up(shares) | {"grad_norm": size}
+
+    def _critic_loss(self, batch: Batch, total: Denominators) -> tuple[Tensor, dict[str, float]]:
+        assert batch.values is not None
+        assert batch.returns is not None
+        values = self._values(batch)
+        return value_loss(values, batch.values, batch.returns, batch.mask, self._config.critic.clip, total)
+
+    def _values(self, batch: Batch) -> Tensor:
+        """float32 [B, L-1]: the critic's value before each id but the first."""
+        assert self._critic is not None
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._config.model.autocast):
+            return self._critic(batch.ids)[:, :-1]
+
+    @torch.no_grad()
+    def values(self, micro_batches: Sequence[Sequence[Row]]) -> list[np.ndarray]:
+        """float32 [L] per row, in order: the critic's value before each sampled token, 0 elsewhere."""
+        result = []
         for rows in micro_batches:
             batch = self._on_device(collate(rows))
-            loss, shares = self._loss(batch, total)
-            (loss * self._ranks).backward()  # FSDP averages gradients over ranks; the loss is a share of one sum
-            for key, value in shares.items():
-                metrics[key] = metrics.get(key, 0.0) + value
-        norm = torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._config.optim.grad_clip)
-        metrics["grad_norm"] = float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
-        if not np.isfinite(metrics["grad_norm"]):
-            raise RuntimeError(
-                f"the gradient's norm is {metrics['grad_norm']}; lower optim.lr or use model.dtype=float32"
-            )
-        self._optimizer.step()
-        return metrics
+            full = torch.zeros(batch.ids.shape, device=self._device)
+            full[:, 1:] = torch.where(batch.mask, self._values(batch), 0.0)
+            result += [full[k, : len(row)].cpu().numpy() for k, row in enumerate(rows)]
+        return result
 
     def _loss(self, batch: Batch, total: Denominators) -> tuple[Tensor, dict[str, float]]:
         config, temperature = self._config.loss, self._config.rollout.temperature
@@ -118,17 +160,17 @@ class PolicyWorker:
         with contextlib.nullcontext() if config.entropy_coef else torch.no_grad():
             entropy = token_entropy(logits, temperature)
         reference = None if batch.ref_logprobs is None else batch.ref_logprobs[:, keep]
-        advantages = batch.advantages[:, keep]
-        loss, metrics = policy_loss(new, old, advantages, mask, config, total, ref_logprobs=reference, entropy=entropy)
-        ratio = (new.detach() - old).exp()
-        gap = (new.detach() - batch.engine_logprobs[:, keep]).abs()
-        for name, values in (
-            ("clip/low", (ratio < 1 - config.clip_ratio_low) & (advantages < 0)),
-            ("clip/high", (ratio > 1 + config.clip_ratio_high) & (advantages > 0)),
-            ("engine/gap", gap),
-        ):
-            metrics[name] = torch.where(mask, values.float(), 0.0).sum().item() / max(total.tokens, 1.0)
-        return loss, metrics
+        return policy_loss(
+            new,
+            old,
+            batch.advantages[:, keep],
+            mask,
+            config,
+            total,
+            ref_logprobs=reference,
+            entropy=entropy,
+            engine_logprobs=batch.engine_logprobs[:, keep],
+        )
 
     def _logits(self, model: PreTrainedModel, batch: Batch) -> tuple[Tensor, Tensor]:
         """Logits [B, K, V] at the K positions that predict a sampled token in some row, and those positions [K]."""
@@ -169,13 +211,19 @@ class PolicyWorker:
         return state if self._rank == 0 else {}
 
     def save(self, folder: str) -> None:
-        """Write ``model.safetensors`` with its configuration and ``optimizer.pt``; rank 0 writes."""
+        """Write ``model.safetensors``, its configuration, ``optimizer.pt`` and perhaps ``critic.pt``; rank 0 writes."""
         weights = get_model_state_dict(self._model, options=FULL)
-        optimizer = get_optimizer_state_dict(self._model, self._optimizer, options=FULL)
+        states: dict[str, Any] = {"optimizer.pt": get_optimizer_state_dict(self._model, self._optimizer, options=FULL)}
+        if self._critic is not None:
+            states["critic.pt"] = {
+                "model": get_model_state_dict(self._critic, options=FULL),
+                "optimizer": get_optimizer_state_dict(self._critic, self._critic_optimizer, options=FULL),
+            }
         if self._rank == 0:
             self._model.save_pretrained(folder, state_dict=weights)
-            with open(Path(folder) / "optimizer.pt", "wb") as file:
-                torch.save(optimizer, file)
+            for name, state in states.items():
+                with open(Path(folder) / name, "wb") as file:
+                    torch.save(state, file)
 
     def load(self, folder: str) -> None:
         """Take over what :meth:`save` wrote. Weights that are tied are written once and loaded once."""
@@ -188,10 +236,15 @@ class PolicyWorker:
         if missing - tied:
             raise ValueError(f"trainer.resume: {folder} lacks the weights {sorted(missing - tied)}")
         state = torch.load(Path(folder) / "optimizer.pt", weights_only=True)
-        set_optimizer_state_dict(self._model, self._optimizer, state, options=StateDictOptions(full_state_dict=True))
+        whole = StateDictOptions(full_state_dict=True)
+        set_optimizer_state_dict(self._model, self._optimizer, state, options=whole)
+        if self._critic is not None:
+            saved = torch.load(Path(folder) / "critic.pt", weights_only=True)
+            set_model_state_dict(self._critic, saved["model"], options=whole)
+            set_optimizer_state_dict(self._critic, self._critic_optimizer, saved["optimizer"], options=whole)
 
 
-def _layers(model: PreTrainedModel) -> list[Any]:
+def _layers(model: torch.nn.Module) -> list[Any]:
     """The decoder's blocks: the longest list of modules in the model."""
     lists = [list(module) for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
     return max(lists, key=len, default=[])

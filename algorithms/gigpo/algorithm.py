@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import episode_returns, group_by, sampled, spread, turn_returns, within
+from algorithms.core.groups import episode_returns, sampled, spread, turn_returns
+from algorithms.core.states import compare, histories, similar
 from algorithms.core.statistics import group_advantage, keep_group
 from algorithms.core.trajectory import Credit, Trajectory
 
@@ -24,6 +25,9 @@ class GigpoConfig:
 
     gamma: float = option(0.95, "discount per turn of the return-to-go (the paper's)")
     omega: float = option(1.0, "weight of the step advantage beside the episode's (the paper's)")
+    similarity: float = option(
+        1.0, "below 1 states whose texts are at least this similar are one; the authors' code: .95"
+    )
     std: bool = option(True, "divide both advantages by their groups' standard deviations; false: the paper's F = 1")
 
     def __post_init__(self) -> None:
@@ -31,6 +35,8 @@ class GigpoConfig:
             raise ValueError(f"algorithm.gamma={self.gamma} must be in 0..1")
         if not 0 <= self.omega < math.inf:
             raise ValueError(f"algorithm.omega={self.omega} must be a number >= 0")
+        if not 0 < self.similarity <= 1:
+            raise ValueError(f"algorithm.similarity={self.similarity} must be in (0, 1]")
 
 
 class Gigpo:
@@ -39,7 +45,8 @@ class Gigpo:
     A(i, t, k) = A_E(i) + omega A_S(i, t). A_E is GRPO's. A_S = (R(i, t) - mean R) / std R over the step group: all
     turns of the task's trajectories taken in the same state, which here is the same workspace and the same
     observation. R(i, t) is the return-to-go discounted by gamma. The statistics of a step group are over
-    trajectories: one that comes back to a state counts once there, with the mean of its returns.
+    trajectories: one that comes back to a state counts once there, with the mean of its returns. With ``similarity``
+    below 1 states need not be equal (:func:`algorithms.core.states.similar`).
 
     Bias: without ``std``, with gamma = 1 and a state visited by N trajectories (once each), the expected A_S part of
     the gradient at that state is E[max(N - 1, 0)] / E[N] of the true one: rare states learn slower, in the right
@@ -75,15 +82,8 @@ class Gigpo:
     def _step_advantages(self, group: Sequence[Trajectory]) -> tuple[list[np.ndarray], list[int]]:
         """A_S per trajectory [turns], and the number of distinct trajectories of each step group."""
         to_go = turn_returns(group, self.config.gamma)
-        steps = [(i, t) for i, trajectory in enumerate(group) for t in range(len(trajectory.turns))]
-        turns = [group[i].turns[t] for i, t in steps]
-        advantages = [np.zeros(len(trajectory.turns)) for trajectory in group]
-        sizes = []
-        for positions in group_by((turn.state_before, turn.observation) for turn in turns):
-            members = np.array([steps[p][0] for p in positions])
-            values = np.array([to_go[i][t] for i, t in (steps[p] for p in positions)])
-            for p, value in zip(positions, within(values, members, std=self.config.std), strict=True):
-                i, t = steps[p]
-                advantages[i][t] = value
-            sizes.append(len(set(members.tolist())))
-        return advantages, sizes
+        exact = self.config.similarity == 1
+        keys = histories(group, 0) if exact else similar(group, self.config.similarity)
+        advantages, counts = compare(keys, to_go, std=self.config.std)
+        of_key = {key: int(count) for own in zip(keys, counts, strict=True) for key, count in zip(*own, strict=True)}
+        return advantages, list(of_key.values())

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from algorithms.core.config import option
-from algorithms.core.groups import episode_returns, sampled, spread
-from algorithms.core.statistics import group_advantage, keep_group
+from algorithms.core.groups import episode_returns, outcome_credit, sampled, spread, turn_returns
+from algorithms.core.statistics import center, group_advantage, keep_group
 from algorithms.core.trajectory import Credit, Trajectory
 
 
@@ -17,13 +19,22 @@ class GrpoConfig:
     """Options of GRPO."""
 
     std: bool = option(True, "divide by the group's standard deviation; false is Dr. GRPO's advantage")
+    reward: str = option("outcome", "outcome: the episode's return; process: each turn's reward, and those after it")
+
+    def __post_init__(self) -> None:
+        if self.reward not in ("outcome", "process"):
+            raise ValueError(f"algorithm.reward={self.reward!r} is unknown; there are: outcome, process")
 
 
 class Grpo:
     """GRPO, group-relative policy optimisation (arXiv 2402.03300, eq. 3).
 
-    A(i, t, k) = (R(i) - mean R) / std R for every sampled token k of every turn t of trajectory i, where R(i) is the
-    episode's return and mean and std (ddof=1) are over the group's trajectories.
+    ``outcome`` (section 4.1.2): A(i, t, k) = (R(i) - mean R) / std R for every sampled token k of every turn t of
+    trajectory i, where R(i) is the episode's return and mean and std (ddof=1) are over the group's trajectories.
+
+    ``process`` (section 4.1.3): A(i, t, k) = sum over t' >= t of (r(i, t') - mean r) / std r, where mean and std are
+    over the rewards of all turns of the group, as in the paper. Bias: every further turn costs mean r, so where the
+    policy decides when to stop, - mean r times the gradient of the expected number of turns is added to the true one.
     """
 
     name = "grpo"
@@ -41,7 +52,17 @@ class Grpo:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
-        returns, kept = episode_returns(group), sampled(group)
-        advantages = group_advantage(returns, std=self.config.std, keep=kept)
-        metrics = {"credit/equal_returns": float(not keep_group(returns[kept]))}
-        return Credit(spread(group, lambda i, t: advantages[i]), metrics)
+        if self.config.reward == "process" and sampled(group).any():
+            return self._process(group)
+        return outcome_credit(group, lambda returns, keep: group_advantage(returns, std=self.config.std, keep=keep))
+
+    def _process(self, group: Sequence[Trajectory]) -> Credit:
+        kept = sampled(group)
+        rewards = turn_returns(group, 0.0)
+        pooled = [own for own, keep in zip(rewards, kept, strict=True) if keep]
+        scaled = iter(np.split(center(np.concatenate(pooled), self.config.std), np.cumsum(list(map(len, pooled)))[:-1]))
+        to_go = [
+            np.cumsum(next(scaled)[::-1])[::-1] if keep else 0 * own for own, keep in zip(rewards, kept, strict=True)
+        ]
+        metrics = {"credit/equal_returns": float(not keep_group(episode_returns(group)[kept]))}
+        return Credit(spread(group, lambda i, t: to_go[i][t]), metrics)

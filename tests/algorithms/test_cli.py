@@ -15,6 +15,16 @@ def test_later_sources_win(tmp_path):
     assert (config.optim.lr, config.loss.kl_coef) == (0.125, 0.5)
 
 
+def test_a_method_prescribes_other_sections_too_and_the_command_line_still_wins(tmp_path):
+    ppo = load_algorithm("ppo")
+    assert resolve(ppo).critic.enabled
+    assert not resolve(ppo).rollout.dynamic_sampling
+    assert resolve(ppo, ["rollout.dynamic_sampling=true"]).rollout.dynamic_sampling
+    file = tmp_path / "run.yaml"
+    file.write_text(to_yaml(resolve(ppo, ["loss.clip_ratio_c=inf"])))
+    assert resolve(ppo, file=str(file)) == resolve(ppo)
+
+
 def test_what_is_printed_can_be_read_back(tmp_path):
     config = resolve(GRPO, ["trainer.seed=7", "env.kwargs.n_bugs=1"])
     file = tmp_path / "run.yaml"
@@ -70,7 +80,7 @@ def test_errors_are_one_line_and_status_2(capsys):
     )
 
 
-@pytest.mark.parametrize("name", ["grpo", "gigpo", "didpo"])
+@pytest.mark.parametrize("name", ["grpo", "gigpo", "didpo", "ppo", "reinforce_pp"])
 def test_help_explains_every_setting(name, capsys):
     with pytest.raises(SystemExit) as exit_:
         main(name, ["--help"])

@@ -16,8 +16,9 @@ from algorithms.distributed.handles import Local
 from algorithms.distributed.launch import SyncError, Workers
 from algorithms.distributed.policy import Policy
 from algorithms.distributed.worker import PolicyWorker
+from algorithms.ppo import ALGORITHM as PPO
 from algorithms.rollout.native import NativeEngine
-from tests.algorithms.training_for_tests import Relative, make_config, make_model
+from tests.algorithms.training_for_tests import make_config, make_model
 
 
 @pytest.fixture(scope="module")
@@ -204,9 +205,13 @@ def test_saved_state_continues_bit_for_bit(policy, tmp_path) -> None:
 
 
 def test_processes_and_ranks_give_the_same_losses(model, tmp_path, monkeypatch) -> None:
-    """One process, Ray with one rank, Ray with two FSDP ranks: the same numbers to 1e-5 for five updates."""
+    """One process, Ray with one rank, Ray with two FSDP ranks: the same numbers to 1e-5 for five updates, a critic's
+    and those of the KL and the importance correction among them."""
     monkeypatch.setenv("PYTHONPATH", ".")
-    base = make_config(model, tmp_path / "local", loss__kl_coef=0.02, loss__epochs=2, loss__micro_batch_tokens=64)
+    base = make_config(
+        model, tmp_path / "local", loss__kl_coef=0.02, loss__epochs=2, loss__micro_batch_tokens=64,
+        loss__correction="truncate", critic__enabled=True,
+    )  # fmt: skip
     runs = {"local": base}
     for ranks in (1, 2):
         config = copy.deepcopy(base)
@@ -215,10 +220,11 @@ def test_processes_and_ranks_give_the_same_losses(model, tmp_path, monkeypatch) 
         runs[f"ray{ranks}"] = config
     rows = {}
     for name, config in runs.items():
-        Trainer(config, Relative()).run()
+        Trainer(config, PPO(PPO.Config(whiten=False))).run()
         text = (tmp_path / name / "metrics.jsonl").read_text()
         rows[name] = [json.loads(line) for line in text.splitlines()]
     assert len(rows["local"]) == 5
+    assert {"critic/loss", "loss/kl", "engine/weight"} <= rows["local"][0].keys()
     for name in ("ray1", "ray2"):
         for a, b in zip(rows["local"], rows[name], strict=True):
             assert a.keys() == b.keys()

@@ -13,13 +13,29 @@ import numpy as np
 import pytest
 
 from algorithms.core import statistics
+from algorithms.core.batch import collate, rows_of_groups
 from algorithms.core.groups import episode_returns, within
+from algorithms.core.losses import denominators
 from algorithms.core.statistics import gae, group_advantage, keep_group, returns_to_go, rloo
+from algorithms.core.trajectory import Credit
 from algorithms.didpo.algorithm import Didpo, DidpoConfig
 from algorithms.didpo.cut import groupability
 from algorithms.gigpo.algorithm import Gigpo, GigpoConfig
 from algorithms.grpo.algorithm import Grpo, GrpoConfig
+from algorithms.hgpo.algorithm import Hgpo, HgpoConfig
+from algorithms.ppo.algorithm import Ppo, PpoConfig
+from algorithms.reinforce_pp.algorithm import ReinforcePp, ReinforcePpConfig
+from algorithms.rloo.algorithm import Rloo, RlooConfig
+from algorithms.rtmc.algorithm import Rtmc, RtmcConfig
 from tests.algorithms.groups_for_tests import trajectory, turn, with_rewards
+
+
+def of_tokens(count, reward=0.0, values=None):
+    """A turn of so many tokens."""
+    made = turn(reward=reward)
+    made.response_ids = np.arange(count)
+    made.values = None if values is None else np.array(values, dtype=np.float32)
+    return made
 
 
 def first_tokens(credit):
@@ -48,8 +64,23 @@ def test_a03_trajectories_count_not_turns(std, right, by_turns):
 
 
 def test_a04_rloo_counts_trajectories():
-    result = rloo(episode_returns(with_rewards([0, 0, 1], [0])))
-    assert result == pytest.approx([1, -1])
+    group = with_rewards([0, 0, 1], [0])
+    assert rloo(episode_returns(group)) == pytest.approx([1, -1])
+    a, b = first_tokens(Rloo(RlooConfig()).credit(group))
+    assert [a, b] == pytest.approx([1, -1])
+    assert abs(a - 1 / 3) > 0.5  # counting turns
+
+
+def test_a05_padding_comes_after_the_statistics():
+    """Rows that even out micro-batches are added to rows whose advantages are fixed, with mask 0."""
+    group = with_rewards([1], [0], [0])
+    rows = rows_of_groups([(group, Grpo(GrpoConfig(std=False)).credit(group))])
+    batch = collate(rows[:2])
+    assert batch.advantages[batch.mask].tolist() == pytest.approx([2 / 3] * 4 + [-1 / 3] * 4)
+    empty = collate([])
+    assert not empty.mask.any()
+    total = denominators([batch.mask, empty.mask, empty.mask])
+    assert (total.tokens, total.sequences) == (8, 2)
 
 
 def test_a06_a_group_of_one_has_advantage_0_and_warns_once():
@@ -73,6 +104,15 @@ def test_a07_a_rejected_row_is_no_part_of_the_baseline():
     assert credit.advantages[2] == []
 
 
+def test_a08_every_turn_trains_with_its_own_tokens():
+    """A trajectory of four turns: with the last turn's mask for all, three quarters would train with 0."""
+    group = [trajectory(0, [turn(reward=0.25) for _ in range(4)]), trajectory(1, [turn()])]
+    credit = Grpo(GrpoConfig(std=False)).credit(group)
+    rows = rows_of_groups([(group[:1], Credit(credit.advantages[:1]))])
+    assert np.concatenate([row.advantages[row.mask] for row in rows]).tolist() == [0.5] * 16
+    assert sum(int(row.mask.sum()) for row in rows) == 16
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("algorithm", [Grpo(GrpoConfig()), Gigpo(GigpoConfig()), Didpo(DidpoConfig())])
 def test_a09_a_reward_that_is_no_number_names_task_and_trajectory(bad, algorithm):
@@ -90,6 +130,8 @@ def test_a10_groups_are_kept_or_dropped_whole():
 
 def test_a11_the_return_crosses_observations_undiscounted():
     assert returns_to_go(np.array([0, 0, 1]), 0.5, np.array([1, 0, 1])).tolist() == [0.5, 0, 1]
+    group = [trajectory(0, [of_tokens(1), of_tokens(1, reward=1)])]
+    assert ReinforcePp(ReinforcePpConfig(gamma=0.5))._returns(group)[0].tolist() == [0.5, 1]
 
 
 def test_a12_gae_ignores_values_under_the_mask():
@@ -102,6 +144,9 @@ def test_a13_gae_over_an_observation_is_gae_with_it_cut_out():
     cut = gae(np.array([0, 1]), np.array([0.5, 0.5]), np.array([1, 1]), 1.0, 0.95)
     assert result[[0, 3]] == pytest.approx([0.475, 0.5])
     assert result[[0, 3]].tolist() == cut.tolist()
+    group = [trajectory(0, [of_tokens(1, values=[0.5]), of_tokens(1, reward=1, values=[0.5])])]
+    credit = Ppo(PpoConfig(lam=0.95, whiten=False)).credit(group)
+    assert [float(own[0]) for own in credit.advantages[0]] == pytest.approx([0.475, 0.5])
 
 
 # A14: at each of at most two turns the policy stops (return 1 at once, p = stop[t]) or goes on; after two turns the
@@ -146,20 +191,49 @@ def test_a14_expected_gradients_with_a_policy_that_decides_when_to_stop():
     grpo = expected_gradient(3, lambda g: repeat(group_advantage(returns(g), std=False)))
     assert grpo == pytest.approx(true * 2 / 3)
 
-    config = GigpoConfig(gamma=1.0, std=False)
-
-    def step(group):
+    def trajectories(group):
+        """A turn's reply says what was done."""
         made = [
             trajectory(i, [turn(reward=r, state=str(t)) for t, r in enumerate(rewards)])
             for i, (_, rewards) in enumerate(group)
         ]
-        return Gigpo(config)._step_advantages(made)[0]
+        for own, (actions, _) in zip(made, group, strict=True):
+            for t, action in enumerate(actions):
+                own.turns[t].reply = bytes([action])
+        return made
+
+    def by(algorithm):
+        return lambda group: algorithm._step_advantages(trajectories(group))[0]
 
     reach = [1.0, 1 - STOP[0]]
     visits = [[math.comb(3, n) * p**n * (1 - p) ** (3 - n) for n in range(4)] for p in reach]
     factor = [sum(max(n - 1, 0) * w for n, w in enumerate(v)) / sum(n * w for n, w in enumerate(v)) for v in visits]
+    step = by(Gigpo(GigpoConfig(gamma=1.0, std=False)))
     assert expected_gradient(3, step) == pytest.approx(true * factor)
     assert factor[1] < factor[0]
+
+    # HGPO: state 1 has one past only, so groups of any depth are the same here.
+    hgpo = by(Hgpo(HgpoConfig(gamma=1.0, std=False)))
+    assert expected_gradient(3, hgpo) == pytest.approx(true * factor)
+
+    for prior in (0.0, 1.0, 3.0):
+        own = lambda n: n * (1 - (1 + prior / 3) / (n + prior)) if n else 0.0  # noqa: B023, E731
+        shrunk = [sum(own(n) * w for n, w in enumerate(v)) / sum(n * w for n, w in enumerate(v)) for v in visits]
+        assert expected_gradient(3, by(Rtmc(RtmcConfig(prior=prior)))) == pytest.approx(true * shrunk)
+
+    def centred(group):
+        """REINFORCE++ without the scale: a baseline of the whole step, here of one group."""
+        to_go = ReinforcePp(ReinforcePpConfig(baseline=True))._returns(trajectories(group))
+        return [[own[3], own[-1]] for own in to_go]  # tokens of the first and of the last turn
+
+    assert expected_gradient(3, centred) == pytest.approx(true * 2 / 3)
+
+    def process(group):
+        """GRPO's process rewards without the scale: every further turn costs the mean reward."""
+        credit = Grpo(GrpoConfig(std=False, reward="process")).credit(trajectories(group))
+        return [[float(tokens[0]) for tokens in own] for own in credit.advantages]
+
+    assert np.abs(expected_gradient(3, process) - true * 2 / 3).max() > 0.05
 
 
 def test_a15_diff_group_with_standard_deviation():

@@ -1,17 +1,24 @@
-"""Rows L1-L16 of the known answers that concern the loss functions, each told apart from the faulty value."""
+"""Rows L1-L17 of the known answers, each told apart from the faulty value."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from algorithms.core import kl
+from algorithms.core import check, kl
+from algorithms.core.batch import Row, plan
 from algorithms.core.config import LossConfig
 from algorithms.core.logits import token_logprobs
 from algorithms.core.losses import Denominators, aggregate, denominators, policy_loss, validate
 from algorithms.core.statistics import overlong_penalty
+from algorithms.distributed.handles import Local
+from algorithms.distributed.policy import Policy
+from algorithms.distributed.worker import PolicyWorker
+from tests.algorithms.training_for_tests import make_config, make_model
 
 VALUES = torch.tensor([[1.0, 2, 0], [3, 4, 5], [7, 0, 0]], dtype=torch.float64)
 MASK = torch.tensor([[1, 1, 0], [1, 1, 1], [1, 0, 0]])
@@ -163,6 +170,41 @@ def test_l12_temperature_divides_the_logits():
         token_logprobs(logits, ids, 0.0)
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("losses") / "model")
+
+
+def row_of(ids, mask):
+    zeros = np.zeros(len(ids), dtype=np.float32)
+    return Row(np.array(ids), np.array(mask, dtype=bool), zeros + np.array(mask, dtype=np.float32), zeros)
+
+
+def test_l13_the_first_minibatch_has_ratio_one(model, tmp_path):
+    config = make_config(model, tmp_path / "run", loss__epochs=2)
+    policy = Policy(config, [Local(PolicyWorker(config))])
+    rows = policy.prepare([row_of([5, 6, 7, 8], [0, 1, 0, 1]), row_of([9, 5, 6], [0, 1, 1])])
+    assert rows[0].old_logprobs is not None
+    metrics = policy._optimiser_step(rows, 1)
+    assert metrics["loss/ratio"] == pytest.approx(1, abs=1e-6)
+    assert metrics["loss/clip_fraction"] == metrics["clip/low"] == metrics["clip/high"] == 0
+
+
+def test_l14_a_cut_distribution_is_refused_with_importance_ratios(model, tmp_path):
+    cut = ({"rollout__top_p": 0.9}, {"rollout__top_k": 20})
+    ratios = (
+        {"loss__correction": "truncate"},
+        {"loss__correction": "mask"},
+        {"loss__minibatches": 2},
+        {"loss__epochs": 2},
+    )
+    for one, other in itertools.product(cut, ratios):
+        with pytest.raises(ValueError, match=r"top_p < 1 or rollout\.top_k > 0"):
+            check.validate(make_config(model, tmp_path / "run", **one, **other))
+        check.validate(make_config(model, tmp_path / "run", **one))
+        check.validate(make_config(model, tmp_path / "run", **other))
+
+
 def test_l15_overlong_penalty():
     assert overlong_penalty([16, 17, 18, 20, 21], max_length=20, cache=4).tolist() == [0, -0.25, -0.5, -1, -1]
 
@@ -175,3 +217,17 @@ def test_l16_a_group_without_variance_still_gets_the_kl_gradient():
     loss, _ = policy_loss(new, new.detach(), zeros, mask, config, total, ref_logprobs=torch.tensor([[-1.0, -0.7]]))
     (grad,) = torch.autograd.grad(loss, new)
     assert grad[0].tolist() == pytest.approx([0.1 * 0.5 / 2, 0])
+
+
+def test_l17_a_rank_without_rows_still_goes_backward(model, tmp_path):
+    """Every rank gets the same number of micro-batches, and an empty one runs like any other and adds nothing."""
+    dealt = plan([16, 16, 16], ranks=2, budget=16)
+    assert [len(rank) for rank in dealt] == [2, 2]
+    assert dealt[1][1] == []
+    config = make_config(model, tmp_path / "run")
+    worker, rows = PolicyWorker(config), [row_of([5, 6, 7, 8], [0, 1, 0, 1])]
+    metrics = worker.update([[]], Denominators(2, 1), 1e-3)
+    assert metrics["grad_norm"] == metrics["loss/policy"] == 0
+    assert all(parameter.grad is not None for parameter in worker._model.parameters())
+    alone = PolicyWorker(config).update([rows], Denominators(2, 1), 1e-3)
+    assert PolicyWorker(config).update([rows, []], Denominators(2, 1), 1e-3) == pytest.approx(alone)

@@ -1,0 +1,8 @@
+"""Train with DAPO: ``python -m algorithms.dapo.train`` (``--help`` explains every setting)."""
+
+import sys
+
+from algorithms.core.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main("dapo"))

@@ -1,0 +1,7 @@
+"""Dr. GRPO: GRPO without its two divisions."""
+
+from algorithms.dr_grpo.algorithm import DrGrpo
+
+ALGORITHM = DrGrpo
+
+__all__ = ["ALGORITHM"]

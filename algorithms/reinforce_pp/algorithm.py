@@ -1,0 +1,84 @@
+"""REINFORCE++: returns per token, normalised over all tokens of the step. See docs/reinforce_pp.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from algorithms.core.config import option
+from algorithms.core.groups import by_turn, episode_returns, sampled, token_rewards
+from algorithms.core.statistics import keep_group, returns_to_go, whiten
+from algorithms.core.trajectory import Credit, Trajectory
+
+
+@dataclass
+class ReinforcePpConfig:
+    """Options of REINFORCE++."""
+
+    gamma: float = option(1.0, "discount per sampled token of the return (the paper's)")
+    baseline: bool = option(False, "subtract the group's mean return before normalising (REINFORCE++ w/ baseline)")
+    reward: str = option("step", "step: a turn's reward comes at its end; outcome: all of it at the trajectory's end")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gamma <= 1:
+            raise ValueError(f"algorithm.gamma={self.gamma} must be in 0..1")
+        if self.reward not in ("step", "outcome"):
+            raise ValueError(f"algorithm.reward={self.reward!r} is unknown; there are: step, outcome")
+
+
+class ReinforcePp:
+    """REINFORCE++ (arXiv 2501.03262, eqs. 8-10).
+
+    A(k) = sum over the trajectory's sampled tokens k' >= k of gamma^(k' - k) (r(k') - beta KL(k')), shifted and scaled
+    to mean 0 and deviation 1 (ddof=1) over all sampled tokens of the step. Observations are no steps: the return
+    crosses them undiscounted. With ``baseline`` the group's mean return is subtracted first.
+
+    Bias: the step's mean is a baseline that contains the token's own return, a share of one trajectory in all of the
+    step's. It does not depend on the turn, so a policy that decides when to stop is not misled (the bias of baselines
+    per turn), but tokens, not trajectories, are counted, as in the paper.
+    """
+
+    name = "reinforce_pp"
+    Config = ReinforcePpConfig
+    # Trajectories are compared across tasks, so a group of equal returns teaches too.
+    defaults: dict[str, Any] = {"rollout": {"dynamic_sampling": False}}
+    loss_defaults: dict[str, Any] = {
+        "agg_mode": "token-mean",
+        "clip_ratio_low": 0.2,  # PPO's, as in the paper
+        "clip_ratio_high": 0.2,
+        "clip_ratio_c": math.inf,  # no dual clip in the paper
+        "kl_coef": 0.01,
+        "kl_in": "reward",
+        "kl_type": "k1",  # eq. 9
+    }
+
+    def __init__(self, config: ReinforcePpConfig) -> None:
+        self.config = config
+
+    def credit(self, group: Sequence[Trajectory]) -> Credit:
+        """The credit of a step of one group."""
+        return self.credit_step([group])[0]
+
+    def credit_step(self, groups: Sequence[Sequence[Trajectory]]) -> list[Credit]:
+        """Advantages of all groups of a step. Raises ValueError for a reward that is no number."""
+        returns = [self._returns(group) for group in groups]
+        flat = np.concatenate([own for group in returns for own in group])
+        normal = np.split(whiten(flat, np.ones(len(flat))), np.cumsum([len(o) for g in returns for o in g])[:-1])
+        result, first = [], 0
+        for group in groups:
+            values, first = normal[first : first + len(group)], first + len(group)
+            equal = float(not keep_group(episode_returns(group)[sampled(group)]))
+            result.append(Credit(by_turn(group, values), {"credit/equal_returns": equal}))
+        return result
+
+    def _returns(self, group: Sequence[Trajectory]) -> list[np.ndarray]:
+        to_go = [returns_to_go(own, self.config.gamma) for own in token_rewards(group, self.config.reward == "outcome")]
+        if not self.config.baseline:
+            return to_go
+        kept = episode_returns(group)[sampled(group)]
+        mean = math.fsum(kept) / max(len(kept), 1)
+        return [own - mean for own in to_go]
