@@ -5,6 +5,9 @@ Importing this registers the benchmarks; what they need is imported when it is u
     bench = benchmarks.load("repair", level="tiny", n_bugs="1-3")
 """
 
+from benchmarks import humaneval as humaneval
+from benchmarks import humanevalfix as humanevalfix
+from benchmarks import quixbugs as quixbugs
 from benchmarks import repair as repair
 from benchmarks.base import Benchmark as Benchmark
 from benchmarks.base import Grade as Grade

@@ -22,3 +22,13 @@ def register_environment(env_id: str, *, benchmark: str, **defaults: Any) -> Non
 def register_all() -> None:
     """Register the environments of this package."""
     register_environment("codegym/Repair-v0", benchmark="repair")
+    for name in ("HumanEval", "HumanEvalFix", "QuixBugs"):
+        register_environment(f"codegym/{name}-v0", benchmark=name.lower(), split="test")
+    for name, benchmark in (
+        ("Lite", "swe-lite"),
+        ("Verified", "swe-verified"),
+        ("bench", "swe-bench"),
+        ("Multilingual", "swe-multilingual"),
+    ):
+        # no tests are shown; agents that resolve such tasks take tens of turns
+        register_environment(f"codegym/SWE-{name}-v0", benchmark=benchmark, split="test", feedback="exec", max_turns=50)

@@ -16,24 +16,22 @@ say nothing. A test passes if there is exactly one record of each of its example
 from __future__ import annotations
 
 import doctest
-import hashlib
 import inspect
 import json
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from benchmarks.base import Grade, Test, Workspace
 from benchmarks.grading import driver
+from benchmarks.grading.verdicts import Verdicts, digest
 from sandbox import JobResult, Limits, Runner, SandboxError, WorkspaceError, open_runner
 
 CPU_S = 0.25  # of one test; our slowest takes 4 ms. CPU time, because a busy machine must not change a verdict
 MAX_TIMEOUTS = 2  # tests that run out of time before the rest is not tried: bounds the cost of an endless loop
 WALL_S = 20.0  # of one grade: MAX_TIMEOUTS * CPU_S on a machine ten times too busy; catches sleep and swallowed alarms
 KEEP = 4096  # characters of an example's output; a test may not want more
-CACHE_SIZE = 16_384  # verdicts, about 1.5 kB each
 DETAIL = 160  # characters of a detail line
 
 _PROGRAM = inspect.getsource(driver) + "\nmain(data, emit)\n"
@@ -72,7 +70,7 @@ class ExampleGrader:
             raise ValueError(f"workers={workers}: needs at least 1")
         self.jobs = 0  # run so far; the others came from the cache
         self._workers, self._limits, self._open = workers, limits or Limits(), open_runner
-        self._cache: OrderedDict[bytes, Grade] = OrderedDict()
+        self._verdicts = Verdicts()
         self._runner: Runner | None = None
         self._lock = threading.Lock()
 
@@ -85,17 +83,11 @@ class ExampleGrader:
         if not tests:
             raise ValueError("no tests to grade by")
         modules = {path: content for path, content in sorted(files.items()) if path.endswith(".py")}
-        key = _digest(tests, modules)
-        with self._lock:
-            if known := self._cache.get(key):
-                self._cache.move_to_end(key)
-                return _copy(known)
+        key = digest(_parts(tests, modules))
+        if known := self._verdicts.get(key):
+            return known
         grade = self._run(tests, modules)
-        if grade.infra_error is None:
-            with self._lock:
-                self._cache[key] = _copy(grade)
-                while len(self._cache) > CACHE_SIZE:
-                    self._cache.popitem(last=False)
+        self._verdicts.put(key, grade)
         return grade
 
     def close(self) -> None:
@@ -225,15 +217,9 @@ def _broken(tests: Sequence[Test], cause: str) -> Grade:
     return Grade(False, 0.0, {test.id: "error" for test in tests}, infra_error=" ".join(cause.split()))
 
 
-def _copy(grade: Grade) -> Grade:
-    return replace(grade, tests=dict(grade.tests), details=dict(grade.details))
-
-
-def _digest(tests: Sequence[Test], modules: Workspace) -> bytes:
-    digest = hashlib.blake2b(digest_size=20)
-    parts = [part for test in tests for part in (test.id.encode(), test.body.encode())]
+def _parts(tests: Sequence[Test], modules: Workspace) -> Iterator[str | bytes]:
+    yield str(len(tests))
+    for test in tests:
+        yield from (test.id, test.body)
     for path, content in modules.items():
-        parts += [path.encode(errors="surrogateescape"), content]
-    for part in (len(tests).to_bytes(4, "big"), *parts):
-        digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.digest()
+        yield from (path, content)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.base import Grade, Test
-from benchmarks.grading import examples
+from benchmarks.grading import examples, verdicts
 from benchmarks.grading.examples import ExampleGrader, Record, judge
 from benchmarks.repair import program
 from sandbox import SandboxError, SandboxUnavailable
@@ -292,7 +292,7 @@ def output(*records: Any, stderr: bytes = b"", exit_code: int = 0) -> Any:
 
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examples, "CACHE_SIZE", 2)
+    monkeypatch.setattr(verdicts, "SIZE", 2)
     runner = Scripted([output(["start"], [0, 0, "gave", ""], [0, 1, "gave", "5\n"])] * 6)
     with ExampleGrader(open_runner=runner.open) as grader:
         for name in "aababc":  # c drops b, then a is asked for last before b

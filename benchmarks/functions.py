@@ -1,0 +1,215 @@
+"""The common part of benchmarks whose tests are Python code around a function or class of the solution.
+
+A benchmark says where its rows come from and how a row becomes a task; docs/add_a_benchmark.md walks through one::
+
+    @register("mine")
+    class Mine(FunctionBenchmark):
+        name = "mine"
+
+        def rows(self, split):
+            return read_rows(find("mine", "mine.jsonl", self.path, get="run `curl ...`"))
+
+        def make(self, row):
+            return function_task(self.name, row["id"], prompt=row["text"], files={"solution.py": ...}, ...)
+
+Tests are graded by :class:`benchmarks.grading.remote.RemoteGrader`: they never share a process with the solution.
+"""
+
+from __future__ import annotations
+
+import abc
+import ast
+import re
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import exclusions
+from benchmarks.base import Benchmark, Grade, Task, Test, Workspace
+from benchmarks.data import Row
+from sandbox.base import Limits
+
+if TYPE_CHECKING:
+    from benchmarks.grading.remote import RemoteGrader, Suite
+
+SOLUTION = "solution.py"
+
+
+class FunctionBenchmark(Benchmark):
+    """Rows that become tasks, graded by their ``meta["suite"]``.
+
+    Args:
+        path: the data, where it is not at its default place.
+        workers: grades at once.
+        limits: of a grading job.
+    """
+
+    splits: tuple[str, ...] = ("test",)
+
+    def __init__(self, *, path: str | Path | None = None, workers: int = 1, limits: Limits | None = None) -> None:
+        if workers < 1:
+            raise ValueError(f"workers={workers}: needs at least 1")
+        self.path, self._workers, self._limits = path, workers, limits
+        self._grader: RemoteGrader | None = None
+        self._loaded: dict[str, list[Task]] = {}
+        self._lock = threading.RLock()
+
+    @abc.abstractmethod
+    def rows(self, split: str) -> Iterable[Row]:
+        """The data of a split, in its own order. Raises MissingData."""
+
+    @abc.abstractmethod
+    def make(self, row: Row) -> Task:
+        """The task of a row. Raises ValueError for a row that cannot be graded."""
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        """The tasks of a split, without those on the exclusion list that ``codegym check`` wrote."""
+        return exclusions.without(self.name, self.all_tasks(split))
+
+    def all_tasks(self, split: str) -> Sequence[Task]:
+        """The tasks of a split, all of them."""
+        if split not in self.splits:
+            raise ValueError(f"split={split!r} is unknown; there are: {', '.join(self.splits)}")
+        with self._lock:
+            if split not in self._loaded:
+                self._loaded[split] = [self.make(row) for row in self.rows(split)]
+            return self._loaded[split]
+
+    def task(self, task_id: str) -> Task:
+        """The task with this id, excluded or not."""
+        for split in self.splits:
+            for task in self.all_tasks(split):
+                if task.id == task_id:
+                    return task
+        first = self.all_tasks(self.splits[0])[:1]
+        raise KeyError(f"no task {task_id!r} in {self.name}" + (f"; ids look like {first[0].id}" if first else ""))
+
+    def grade(self, task: Task, workspace: Workspace) -> Grade:
+        """The verdict of the hidden tests. Kept in memory: the same files are not graded twice."""
+        return self.remote.grade(task.meta["suite"], task.hidden, restored(task, workspace))
+
+    def check(self, task: Task, workspace: Workspace) -> Grade:
+        """The verdict of the visible tests, kept likewise; of a task that has none, no verdict."""
+        if not task.visible:
+            return Grade(False, 0.0, {})
+        return self.remote.grade(task.meta["suite"], task.visible, restored(task, workspace))
+
+    def close(self) -> None:
+        """End the grading processes; a later grade starts new ones. May be called twice."""
+        with self._lock:
+            grader = self._grader
+        if grader is not None:
+            grader.close()
+
+    @property
+    def remote(self) -> RemoteGrader:
+        """The grader, made when it is first needed."""
+        with self._lock:
+            if self._grader is None:
+                from benchmarks.grading.remote import RemoteGrader  # late: loading a benchmark must stay cheap
+
+                self._grader = RemoteGrader(workers=self._workers, limits=self._limits)
+            return self._grader
+
+
+def function_task(
+    benchmark: str,
+    task_id: str,
+    *,
+    prompt: str,
+    files: Mapping[str, bytes],
+    fixed: Mapping[str, bytes] | None,
+    suite: Suite,
+    hidden: Sequence[Test],
+    visible: Sequence[Test] = (),
+    protected: Sequence[str] = (),
+    **meta: Any,
+) -> Task:
+    """A task of a function benchmark. ``fixed``: the files of the reference solution, None where there is none.
+
+    Raises ValueError if there are no hidden tests, or two of one id: nothing could be judged.
+    """
+    for tests in (hidden, visible):
+        if len({test.id for test in tests}) < len(tests):
+            raise ValueError(f"task {task_id!r} has two tests of one id")
+    if not hidden:
+        raise ValueError(f"task {task_id!r} has no hidden tests")
+    solution = {} if fixed is None else {"fixed": dict(fixed)}
+    return Task(
+        id=task_id,
+        benchmark=benchmark,
+        prompt=prompt,
+        language="python",
+        workspace=dict(files),
+        visible=tuple(visible),
+        hidden=tuple(hidden),
+        protected=tuple(protected),
+        meta={"suite": suite, **solution, **meta},
+    )
+
+
+def restored(task: Task, workspace: Workspace) -> Workspace:
+    """The workspace with the task's own protected files."""
+    return {**workspace, **{path: task.workspace[path] for path in task.protected}}
+
+
+def split_tests(source: str, called: str, prefix: str) -> tuple[Test, ...]:
+    """The statements of a test function's body, as tests that run in one namespace, one after another.
+
+    A statement that names ``called`` is a test; what stands before it belongs to it, what follows the last to the last.
+    All of them pass exactly when the function would return. Statements alone, such as ``assert True``, are no tests.
+    """
+    tests: list[Test] = []
+    before: list[str] = []
+    for statement in ast.parse(source).body:
+        before.append(ast.unparse(statement))
+        if any(isinstance(node, ast.Name) and node.id == called for node in ast.walk(statement)):
+            tests.append(Test(f"{prefix}{len(tests) + 1}", "\n".join(before)))
+            before = []
+    if before and tests:
+        tests[-1] = Test(tests[-1].id, "\n".join([tests[-1].body, *before]))
+    return tuple(tests)
+
+
+_ARROW = re.compile(r"\s*(?:==|=>|➞|->|→|returns|should return|=)\s*")
+
+
+def examples(doc: str, entry_point: str, called: str) -> tuple[Test, ...]:
+    """The examples of a docstring as tests: ``>>> f(1)`` with the line below, or ``f(1) == 2`` and the like.
+
+    Only those whose call and value are literals: prose must not become a test.
+    """
+    found: dict[str, str] = {}
+    lines = [line.strip() for line in doc.splitlines()]
+    for line, below in pairwise([*lines, ""]):
+        if line.startswith(">>>"):
+            call, want = line.removeprefix(">>>").strip(), below
+        else:
+            start = line.find(f"{entry_point}(")
+            cuts = [cut for cut in _ARROW.finditer(line) if start >= 0 and line[cut.start() - 1 : cut.start()] == ")"]
+            if not cuts:
+                continue
+            call, want = line[start : cuts[0].start()], line[cuts[0].end() :]
+        test = _example(call, want, entry_point, called)
+        if test is not None:
+            found.setdefault(call, test)
+    return tuple(Test(f"example {number}", body) for number, body in enumerate(found.values(), start=1))
+
+
+def _example(call: str, want: str, entry_point: str, called: str) -> str | None:
+    try:
+        tree = ast.parse(call, mode="eval").body
+        value = ast.literal_eval(want.strip().rstrip(".,;"))
+    except (ValueError, SyntaxError):
+        return None
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.func.id != entry_point:
+        return None
+    try:
+        for arg in (*tree.args, *(keyword.value for keyword in tree.keywords)):
+            ast.literal_eval(arg)
+    except ValueError:
+        return None
+    tree.func.id = called
+    return f"assert {ast.unparse(tree)} == {value!r}"
