@@ -83,11 +83,8 @@ def _patch(data: bytes, position: int) -> tuple[list[Edit], int]:
 
 
 def _unread(data: bytes, position: int) -> BadReply:
-    rest = data[position:].split(b"\n", 1)[0]
-    marker = b"*** End Patch"
-    if not data[position:].strip() or (
-        b"\n" not in data[position:] and (rest[:4] == b"*** " or marker.startswith(rest))
-    ):
+    rest, _, more = data[position:].partition(b"\n")
+    if not (rest + more).strip() or not more:
         return BadReply(
             "the reply ends inside a patch, *** End Patch is missing: nothing was done; write it again, shorter"
         )
@@ -101,7 +98,7 @@ def _file(data: bytes, section: re.Match[bytes]) -> tuple[list[Edit], int]:
     """The edits of one file, and where they end."""
     kind, path, position = section[1], reply_text(section[2]), section.end()
     if not path:
-        raise BadReply(f"a patch does not name its file: {_EXAMPLE}")
+        raise _unread(data, position) if position >= len(data) else BadReply(f"a patch names no file: {_EXAMPLE}")
     place = Span(section.start(), section.start() + len(section[0].rstrip()))
     if kind == b"Delete":
         return [Delete(path, None, place)], position
@@ -119,7 +116,7 @@ def _file(data: bytes, section: re.Match[bytes]) -> tuple[list[Edit], int]:
     if hunks:
         edits.append(Patch(path, tuple(hunks), place))
     elif not edits:
-        if position >= len(data):
+        if b"\n" not in data[position:]:
             raise _unread(data, position)
         raise BadReply(f"{path}: the patch holds no hunk for it: {_EXAMPLE}")
     return edits, position
@@ -138,7 +135,7 @@ def _hunks(data: bytes, position: int) -> tuple[list[Hunk], int]:
         body = diff_lines.read(data, position, len(data), _is_boundary)
         if not body.lines:
             if position > start:
-                if position >= len(data):
+                if b"\n" not in data[position:]:
                     raise _unread(data, position)
                 raise BadReply("a hunk holds no lines: write the lines that go with - and those that come with +")
             return hunks, body.end

@@ -107,7 +107,7 @@ def test_commands_and_the_end():
         ("*** Begin Patch\n*** Update File: m.py\n@@ def", "ends inside a patch"),
         ("*** Begin Patch\n*** Update Fi", "ends inside a patch"),
         (patch("*** Update File: m.py\n"), "no hunk"),
-        (patch("*** Update File: \n"), "does not name its file"),
+        (patch("*** Update File: \n"), "names no file"),
         (patch("*** Update File: m.py\n@@ x\n"), "holds no lines"),
         (patch("*** Add File: m.py\n x\n"), "must begin with +"),
         (patch(ONE + "x = 3\n"), "'x = 3', which is no part"),
