@@ -137,3 +137,19 @@ def test_the_diff_is_against_the_task_whatever_git_says(toy, local_box):
     *_, info = env.step('<write path=".git/config">x</write>')
     assert "belongs to git" in info["action"]["error"]
     assert set(env.files) == {"a.py", "keep.py", "new.txt"}
+
+
+def test_a_link_that_leads_outside_is_never_followed():
+    env = gymnasium.make("codegym/Repair-v0", level="tiny", feedback="exec")
+    env.reset(seed=0)
+    env.step("<shell>ln -s /tmp d; ls -l d</shell>")
+    assert not any(path == "d" or path.startswith("d/") for path in env.unwrapped.files)  # links are no files
+    *_, info = env.step('<write path="d/e.txt">inside</write>')
+    assert info["action"]["error"] is None
+    observation, *_ = env.step("<shell>ls /tmp; stat -c %F d; cat d/e.txt</shell>")
+    assert observation == "exit code: 0\ndirectory\ninside"
+    *_, info = env.step('<rename path="d/e.txt" to="f"/>')
+    assert info["action"]["error"] is None
+    observation, *_ = env.step("<shell>ls d; cat f</shell>")
+    assert observation == "exit code: 0\ninside"
+    env.close()
