@@ -7,6 +7,7 @@ names them; nothing is taken for being near. Only the lines that go and come are
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
@@ -89,9 +90,7 @@ class _FileLines:
             return found._replace(number=number)
         done = [] if new == old or not new else self._find(new)
         if first is not None:
-            adds = len(new) - len(old) if all(mark != "-" for mark, _ in hunk.lines) else 0
-            said = b"".join(text.data for mark, text in hunk.lines if mark == "+").strip()
-            done = [there for there in done if adds and said and there <= first <= there + adds]
+            done = [there for there in done if there == first - _lead(hunk)]
         if len(done) == 1:
             where = at(self._data, [self._range(done[0], len(new))])
             hint = "" if first is None else "; to add them again, show the lines that follow"
@@ -211,6 +210,17 @@ def _pieces(run: _Run, data: bytes) -> list[Piece]:
         if opens or closes:
             return fitted(text, data, found)
     return whole_lines(text, data, found)
+
+
+def _lead(hunk: Hunk) -> float:
+    """How many lines come before the first that stays, in a hunk that only adds text; else infinity.
+
+    Where such a hunk stands after its own addition, the lines that stay are in the file as before: only that the lines
+    that come are there already shows that it is done.
+    """
+    marks = [mark for mark, _ in hunk.lines]
+    said = b"".join(text.data for mark, text in hunk.lines if mark == "+").strip()
+    return marks.index(" ") if said and "-" not in marks and " " in marks else math.inf
 
 
 def _old(hunk: Hunk) -> list[Text]:

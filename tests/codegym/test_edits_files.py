@@ -95,6 +95,18 @@ def test_hunks_speak_of_the_file_before_the_patch():
     assert apply_edits({"f": b"a\nb\na\n"}, after).files == {"f": b"q\ny\nb\nz\n"}
 
 
+def test_equal_lines_are_added_where_the_hunk_says():
+    ten = b"x\n" * 10
+    more = Patch("f", (hunk(" x", " x", " x", "+x", line=8),))
+    assert apply_edits({"f": ten}, [more]).files == {"f": ten + b"x\n"}
+    assert "seems already applied" in refused({"f": ten + b"x\n"}, more)
+    top = Patch("f", (hunk("+a", " b", " c"),))
+    assert apply_edits({"f": b"b\nc\n"}, [top]).files == {"f": b"a\nb\nc\n"}
+    assert "seems already applied: its lines as they shall be are at lines 1-3" in refused({"f": b"a\nb\nc\n"}, top)
+    blank = Patch("f", (hunk(" a", "+"),))
+    assert apply_edits({"f": b"a\n\nb\n"}, [blank]).files == {"f": b"a\n\n\nb\n"}
+
+
 # Texts
 
 
