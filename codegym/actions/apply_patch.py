@@ -33,7 +33,8 @@ from codegym.actions.base import (
 from codegym.spans import Span, reply_bytes, reply_text
 
 _FREE = re.compile(
-    rb"(?P<think><think>)|^(?:(?P<begin>\*\*\* Begin Patch)[ \t\r]*|" + fences.FENCE + rb")$", re.MULTILINE
+    rb"(?P<think>" + reasoning.OPEN + rb")|^(?:(?P<begin>\*\*\* Begin Patch)[ \t\r]*|" + fences.FENCE + rb")$",
+    re.MULTILINE,
 )
 #: After the opening line of a shell fence of three: the command is a patch, not one for the shell.
 _PATCH_IN_FENCE = re.compile(rb"\r?\n(?:apply_patch[^\n]*\n)?\*\*\* Begin Patch[ \t\r]*$", re.MULTILINE)

@@ -15,7 +15,7 @@ from codegym.actions.base import Action, ActionFormat, BadReply, one_action, rea
 from codegym.spans import reply_bytes
 
 _EXAMPLE = "write one command in a fenced block, ```bash on the line before it and ``` on the line after it"
-_FREE = re.compile(rb"(?P<think><think>)|^" + fences.FENCE + rb"$", re.MULTILINE)
+_FREE = re.compile(rb"(?P<think>" + reasoning.OPEN + rb")|^" + fences.FENCE + rb"$", re.MULTILINE)
 
 
 def _items(data: bytes) -> Iterator[tuple[str, Action]]:

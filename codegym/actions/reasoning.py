@@ -1,6 +1,7 @@
 """``<think>..</think>``: words of a reply that are never an action, whatever they quote. Shared by all formats.
 
-A template may open the reasoning in the prompt; a reply with ``</think>`` before any ``<think>`` begins inside it.
+A template may open the reasoning in the prompt; a reply with ``</think>`` before any ``<think>`` begins inside it. A
+tag that is followed by a quote, a closing bracket or the like is quoted itself, as in code that speaks of such tags.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import re
 
 from codegym.actions.base import BadReply
 
-OPEN = b"<think>"
-CLOSE = b"</think>"
-_EITHER = re.compile(rb"<(/?)think>")
+_NOT_QUOTED = rb"""(?!["'\\),\]};|]|`(?!``))"""
+#: A tag that opens a reasoning, for the patterns of the formats.
+OPEN = rb"<think>" + _NOT_QUOTED
+_CLOSE = re.compile(rb"</think>" + _NOT_QUOTED)
+_EITHER = re.compile(rb"<(/?)think>" + _NOT_QUOTED)
 
 
 def begin(data: bytes) -> int:
@@ -22,10 +25,10 @@ def begin(data: bytes) -> int:
 
 def end(data: bytes, position: int) -> int:
     """Where the reasoning ends that was opened before ``position``. Raises BadReply if the reply ends first."""
-    close = data.find(CLOSE, position)
-    if close < 0:
+    close = _CLOSE.search(data, position)
+    if close is None:
         raise BadReply("the reply ends inside <think>, so it holds no action: close it with </think> and act")
-    return close + len(CLOSE)
+    return close.end()
 
 
 def guard(reply: str) -> str:

@@ -31,7 +31,9 @@ from codegym.spans import Span, reply_bytes, reply_text
 
 _SEARCH = rb"<{5,40} SEARCH[ \t\r]*"
 _FREE = re.compile(
-    rb"(?P<think><think>)|^(?:(?P<search>"
+    rb"(?P<think>"
+    + reasoning.OPEN
+    + rb")|^(?:(?P<search>"
     + _SEARCH
     + rb")|(?P<replace>>{5,40} REPLACE[ \t\r]*)|"
     + fences.FENCE

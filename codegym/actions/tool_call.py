@@ -33,7 +33,11 @@ from codegym.actions.tools import TOOLS, Tool, call, checked, written
 from codegym.spans import reply_bytes, reply_text
 
 _FREE = re.compile(
-    rb"(?P<think><think>)|(?P<call><tool_call>)|^(?:(?P<bare>[ \t]*[\[{](?=\s*[\[{\"']))|" + fences.FENCE + rb"$)",
+    rb"(?P<think>"
+    + reasoning.OPEN
+    + rb")|(?P<call><tool_call>)|^(?:(?P<bare>[ \t]*[\[{](?=\s*[\[{\"']))|"
+    + fences.FENCE
+    + rb"$)",
     re.MULTILINE,
 )
 _CALL_KEYS = ("name", "function", "tool_calls")

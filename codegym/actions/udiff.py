@@ -35,7 +35,9 @@ from codegym.actions.udiff_reader import EXAMPLE, LETTERS, NEW_FILE, DiffReader
 from codegym.spans import reply_bytes
 
 _FREE = re.compile(
-    rb"(?P<think><think>)|^(?:(?P<bare>diff --git |--- [^\n]*\n\+\+\+ |Binary files [^\n]* differ)|"
+    rb"(?P<think>"
+    + reasoning.OPEN
+    + rb")|^(?:(?P<bare>diff --git |--- [^\n]*\n\+\+\+ |Binary files [^\n]* differ)|"
     + fences.FENCE
     + rb"$)",
     re.MULTILINE,
