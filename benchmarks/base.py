@@ -124,6 +124,13 @@ class Benchmark(abc.ABC):
     def check(self, task: Task, workspace: Workspace) -> Grade:
         """The verdict of the visible tests, with ``details`` for the agent to read, in a fresh sandbox."""
 
+    def all_tasks(self, split: str) -> Sequence[Task]:
+        """The tasks of a split, with those that an exclusion list leaves out of :meth:`tasks`."""
+        return self.tasks(split)
+
+    def forget(self) -> None:
+        """Drop the verdicts that are kept in memory, so that the next grade runs again. Most keep none."""
+
     def close(self) -> None:
         """Free what the benchmark holds. May be called twice."""
 

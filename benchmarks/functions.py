@@ -96,6 +96,13 @@ class FunctionBenchmark(Benchmark):
             return Grade(False, 0.0, {})
         return self.remote.grade(task.meta["suite"], task.visible, restored(task, workspace))
 
+    def forget(self) -> None:
+        """Drop the verdicts in memory."""
+        with self._lock:
+            grader = self._grader
+        if grader is not None:
+            grader.forget()
+
     def close(self) -> None:
         """End the grading processes; a later grade starts new ones. May be called twice."""
         with self._lock:

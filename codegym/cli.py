@@ -13,6 +13,7 @@ from typing import Any
 
 import gymnasium
 
+from codegym import check
 from codegym.agents import GoldAgent, RandomAgent
 from codegym.env import CodeEnv
 from codegym.evaluate import evaluate
@@ -106,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     each.add_argument("task_id", help="as `codegym tasks` lists them")
     each.set_defaults(run=_show)
 
+    check.add_parser(commands, _options)
     each = commands.add_parser("tasks", parents=[common], help="list tasks of a split")
     each.add_argument("--limit", type=int, default=20, help="how many (default: %(default)s)")
     each.set_defaults(run=_tasks)

@@ -116,6 +116,10 @@ class RemoteGrader:
         self._verdicts.put(key, grade)
         return grade
 
+    def forget(self) -> None:
+        """Drop the verdicts that are kept."""
+        self._verdicts = Verdicts()
+
     def close(self) -> None:
         """End the sandboxes. May be called twice."""
         with self._lock:
