@@ -48,11 +48,13 @@ _ODD = re.compile(rb'[^ -~]|["\\]')
 
 def _items(data: bytes) -> Iterator[tuple[str, Action]]:
     """The diffs and commands outside reasoning, in order."""
-    position = reasoning.begin(data)
+    position = begin = reasoning.begin(data)
     while match := _FREE.search(data, position):
         if match["think"]:
             position = reasoning.end(data, match.end())
         elif match["bare"]:
+            if begin:  # what ended the reasoning may have been text of the diff
+                raise BadReply("after reasoning, a diff must stand between ```diff and ```")
             edits, position = DiffReader(data, match.start(), len(data), fenced=False).files()
             yield "a diff", Action("edit", tuple(edits))
         else:

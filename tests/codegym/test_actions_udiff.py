@@ -174,6 +174,7 @@ def test_tolerance_is_told():
         (fenced("--- /dev/null\n+++ b/n\n@@ -1 +1,2 @@\n x\n+y\n"), "must begin with +"),
         (fenced("diff --git a/a b/b\ncopy from a\ncopy to b\n"), "copies"),
         (fenced(ONE + "Then more.\n"), "'Then more.'"),
+        (ONE.replace("+z", "+</think> z") + ONE, "after reasoning, a diff must stand between"),
     ],
 )
 def test_errors_say_what_is_wrong(reply, words):
