@@ -35,6 +35,7 @@ _PROGRAMS = """
     realpath rev rm rmdir sed seq setsid sh sha256sum shuf sleep sort split stat stty sum sync tac tail tar tee
     test timeout touch tr true truncate tsort tty uname unexpand uniq unlink wc which whoami xargs yes
 """
+_WHEELS = ("libgcc_s.so.1", "libstdc++.so.6")  # what compiled packages take for granted
 _LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "turtledemo", "ensurepip", "tkinter"}
 _ETC = {
     "etc/passwd": b"root:x:0:0::/:/bin/sh\n",
@@ -213,6 +214,8 @@ def _real_folder(path: str) -> str:
 
 
 def _shared(binaries: list[str]) -> set[str]:
-    """The libraries that these files load, and the loader."""
+    """The libraries that these files load, the loader, and those of ``_WHEELS``."""
     text = subprocess.run(["ldd", *binaries], capture_output=True, text=True, check=False).stdout
-    return {path for path in re.findall(r"(/\S+) \(0x", text) if os.path.exists(path)}
+    found = {path for path in re.findall(r"(/\S+) \(0x", text) if os.path.exists(path)}
+    beside = {os.path.join(os.path.dirname(path), name) for path in found for name in _WHEELS}
+    return found | {path for path in beside if os.path.exists(path)}

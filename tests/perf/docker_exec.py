@@ -66,7 +66,7 @@ def main(times: int) -> None:
         test = f"{folder}/test_a.py"
         Path(test).write_text("def test_a():\n    assert 1 + 1 == 2\n")
         Path(folder).chmod(0o755)
-        variables = {"PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1"}
+        variables = {"PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         shown = [packages, folder]
         execute = stack.enter_context(docker_exec(shown, variables))
         boxes = [stack.enter_context(open_sandbox(name, read_only=shown)) for name in ("docker", "namespaces")]
