@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from codegym.actions.base import Delete, Edit, Insert, Lines, Patch, Rename, Replace, Write
-from codegym.edits.file import BOM, EditedFile
+from codegym.edits.file import BOM, EditedFile, Splice
 from codegym.edits.fitting import fitted, verbatim, whole_lines, without_newline
 from codegym.edits.hunks import apply_hunks
 from codegym.finding import EditError, Found, find, line_starts
-from codegym.spans import NOWHERE, Origin, reply_bytes
+from codegym.spans import Origin, reply_bytes
 
 _LONGEST_NAME = 255  # bytes of one path component on Linux file systems
 
@@ -173,12 +173,13 @@ def _change(path: str, file: EditedFile, edit: Write | Replace | Insert | Lines 
             raise EditError(
                 f"{path}: exists already" + (" and reads so" if already else "; change it, or delete it first")
             )
-        file.splice(0, len(data), verbatim(text), text, edit.place, NOWHERE)
+        file.splice(Splice(0, len(data), verbatim(text), text, edit.place))
         return []
     if isinstance(edit, Replace):
         found = find(path, data, edit.search.data, text.data, tolerant=tolerant)
         stop = len(without_newline(text.data)) if found.open else None
-        file.splice(found.start, found.end, fitted(text, data, found, stop), text, edit.search.span, edit.place)
+        pieces = fitted(text, data, found, stop)
+        file.splice(Splice(found.start, found.end, pieces, text, edit.search.span, edit.place))
         return [found.note] if found.note else []
     starts = line_starts(data)
     count = len(starts) - (starts[-1] == len(data))
@@ -189,5 +190,5 @@ def _change(path: str, file: EditedFile, edit: Write | Replace | Insert | Lines 
         raise EditError(f"{path}: has {count} line{'s' * (count != 1)}, so there is no line {last}")
     start = (starts[first - 1] if first <= len(starts) else len(data)) or len(BOM) * data.startswith(BOM)
     end = max(start, starts[last] if last < len(starts) else len(data))
-    file.splice(start, end, whole_lines(text, data, Found(start, end)), text, edit.place, NOWHERE)
+    file.splice(Splice(start, end, whole_lines(text, data, Found(start, end)), text, edit.place))
     return []

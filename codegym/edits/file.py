@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from codegym.actions.text import Piece, Text
 from codegym.spans import NOWHERE, Origin, Span
@@ -12,6 +13,17 @@ BOM = b"\xef\xbb\xbf"
 
 #: Marks, as its place, an origin that stands for text of the old file; its source is a range of that file.
 _OLD = Span(-1, -1)
+
+
+class Splice(NamedTuple):
+    """Bytes ``start`` to ``end`` become the pieces (of ``text``); ``place`` and ``header`` as in an Origin."""
+
+    start: int
+    end: int
+    pieces: Sequence[Piece]
+    text: Text
+    place: Span
+    header: Span = NOWHERE
 
 
 class EditedFile:
@@ -41,35 +53,40 @@ class EditedFile:
             together, position = [], origin.source.end
         return tuple(found)
 
-    def splice(self, start: int, end: int, pieces: Sequence[Piece], text: Text, place: Span, header: Span) -> None:
-        """Replace bytes ``start`` to ``end`` by the pieces (of ``text``) and bring the origins up to date."""
-        data = b"".join(piece.data for piece in pieces)
-        shift = len(data) - (end - start)
-        before, after = list[Origin](), list[Origin]()
-        for origin in self._origins:
-            low, high = origin.new
-            if high <= start:
-                before.append(origin)
-            elif low >= end:
-                after.append(_cut(origin, low, high, shift))
-            else:
-                if low < start:
-                    before.append(_cut(origin, low, start, 0))
-                if high > end:
-                    after.append(_cut(origin, end, high, shift))
-        written, position = list[Origin](), start
-        for piece in pieces:
-            new = Span(position, position + len(piece.data))
-            written.append(Origin(new, piece.source, place, piece.exact, header))
-            position = new.end
-        if not data:
-            written = [Origin(Span(start, start), text.span, place, not text.data, header)]
-        self._origins = before + written + after
-        self.data = self.data[:start] + data + self.data[end:]
+    def splice(self, *splices: Splice) -> None:
+        """Replace ranges, which are in order and do not overlap, and bring the origins up to date in one pass."""
+        old, at = self._origins, 0
+        origins, data = list[Origin](), list[bytes]()
+        position = shift = 0
+        for one in (*splices, None):
+            start = one.start if one else len(self.data)
+            while at < len(old) and old[at].new.end <= start:
+                low = max(old[at].new.start, position)
+                if low < old[at].new.end or old[at].new.start == old[at].new.end:
+                    origins.append(_cut(old[at], low, old[at].new.end, shift))
+                at += 1
+            if at < len(old) and (low := max(old[at].new.start, position)) < start:
+                origins.append(_cut(old[at], low, start, shift))
+            data.append(self.data[position:start])
+            if one is None:
+                break
+            written = start + shift
+            for piece in one.pieces:
+                new = Span(written, written + len(piece.data))
+                origins.append(Origin(new, piece.source, one.place, piece.exact, one.header))
+                written = new.end
+                data.append(piece.data)
+            if written == start + shift:
+                origins.append(Origin(Span(written, written), one.text.span, one.place, not one.text.data, one.header))
+            while at < len(old) and old[at].new.end <= one.end and old[at].new.start < one.end:
+                at += 1
+            shift = written - one.end
+            position = one.end
+        self._origins, self.data = origins, b"".join(data)
 
     def empty(self, place: Span) -> None:
         """Remove all bytes, as a deletion of the file at ``place`` of the reply does."""
-        self.splice(0, len(self.data), (), Text(b""), place, NOWHERE)
+        self.splice(Splice(0, len(self.data), (), Text(b""), place))
 
     def moved(self) -> EditedFile:
         """The same bytes and origins under another path."""

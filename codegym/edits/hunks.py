@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from codegym.actions.base import Hunk, Patch
 from codegym.actions.text import Piece, Text, join
-from codegym.edits.file import BOM, EditedFile
+from codegym.edits.file import BOM, EditedFile, Splice
 from codegym.edits.fitting import ends_open, fitted, whole_lines
 from codegym.finding import MOST_COUNTED, EditError, Found, at, line_starts, loose_places, many, not_found, with_margin
 from codegym.spans import NOWHERE, Span
@@ -54,10 +54,12 @@ def apply_hunks(path: str, file: EditedFile, patch: Patch, *, tolerant: bool = F
                 f"{path}: hunks {before.number} and {after.number} overlap at line {after.first + 1}: make them one"
             )
     runs = [run for one in placed for run in lines.runs(one)]
-    splices = [(run, _pieces(run, data)) for run in runs]
-    for run, pieces in reversed(splices):  # from the end, so that offsets stay right
-        text = join(run.added)
-        file.splice(run.found.start, run.found.end, pieces, text, run.place, patch.place)
+    file.splice(
+        *(
+            Splice(run.found.start, run.found.end, _pieces(run, data), join(run.added), run.place, patch.place)
+            for run in runs
+        )
+    )
     return [one.note for one in placed if one.note]
 
 
