@@ -42,8 +42,8 @@ def write_report(folder: Path) -> Path:
         "<h2>Learning curves</h2>",
         learning_curves(read_rows(folder / "metrics.jsonl"), evals),
         "<h2>Where the time went</h2>",
-        "<p>Seconds of the whole run. Generating and the environments are parts of the rollout; what environments did at"
-        " the same time is added up.</p>",
+        "<p>Seconds of the whole run. Generating and the environments are parts of the rollout; what environments did"
+        " at the same time is added up.</p>",
         time_shares(read_rows(folder / "timing.jsonl")),
         "<h2>Trajectories</h2>",
         LEGEND,

@@ -49,14 +49,18 @@ class EnvWorker:
 
     def _reset(self, slot: int, split: str, which: dict[str, Any]) -> Event:
         if (slot, split) not in self._envs:
-            self._envs[slot, split] = gym.make(
-                self._config.id, disable_env_checker=True, **{"split": split, **self._config.kwargs}
-            )
+            self._envs[slot, split] = self._make(split)
         try:
             observation, info = self._envs[slot, split].reset(**which)
         except IndexError as error:
             raise ValueError(f"trainer.eval_tasks is more than there are: {error}; lower it") from None
         return _event(observation, 0.0, False, info)
+
+    def _make(self, split: str) -> gym.Env[Any, Any]:
+        try:
+            return gym.make(self._config.id, disable_env_checker=True, **{"split": split, **self._config.kwargs})
+        except gym.error.UnregisteredEnv as error:
+            raise ValueError(f"env.id={self._config.id}: {error} gymnasium.pprint_registry() lists them") from None
 
     def _step(self, slot: int, split: str, reply: str) -> Event:
         observation, reward, terminated, truncated, info = self._envs[slot, split].step(reply)
