@@ -151,7 +151,7 @@ def collate(rows: Sequence[Row]) -> Batch:
         return result
 
     def optional(values: Sequence[np.ndarray | None]) -> Tensor | None:
-        if not values or values[0] is None:
+        if values and values[0] is None:
             return None
         return torch.from_numpy(pad(values, np.float32)[:, 1:])
 

@@ -34,7 +34,7 @@ class Critic(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """int64 [B, L] -> float32 [B, L]."""
         hidden = self.body(input_ids=ids, use_cache=False).last_hidden_state
-        return self.head(hidden)[..., 0].float()
+        return self.head(hidden).float().sum(-1)  # of one number: FSDP2 wants no view for its backward hook
 
 
 def load_critic(config: Config, device: torch.device) -> Critic:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from algorithms.core import check, kl
-from algorithms.core.batch import Row, plan
+from algorithms.core.batch import Row, plan, with_tokens
 from algorithms.core.config import LossConfig
 from algorithms.core.logits import token_logprobs
 from algorithms.core.losses import Denominators, aggregate, denominators, policy_loss, validate
@@ -224,10 +224,12 @@ def test_l17_a_rank_without_rows_still_goes_backward(model, tmp_path):
     dealt = plan([16, 16, 16], ranks=2, budget=16)
     assert [len(rank) for rank in dealt] == [2, 2]
     assert dealt[1][1] == []
-    config = make_config(model, tmp_path / "run")
-    worker, rows = PolicyWorker(config), [row_of([5, 6, 7, 8], [0, 1, 0, 1])]
+    config = make_config(model, tmp_path / "run", loss__kl_coef=0.1, critic__enabled=True)
+    worker = PolicyWorker(config)
     metrics = worker.update([[]], Denominators(2, 1), 1e-3)
-    assert metrics["grad_norm"] == metrics["loss/policy"] == 0
+    assert metrics["grad_norm"] == metrics["loss/policy"] == metrics["critic/grad_norm"] == 0
     assert all(parameter.grad is not None for parameter in worker._model.parameters())
+    rows = Policy(config, [Local(PolicyWorker(config))]).prepare([row_of([5, 6, 7, 8], [0, 1, 0, 1])])
+    rows = with_tokens(rows, "returns", np.ones(2))
     alone = PolicyWorker(config).update([rows], Denominators(2, 1), 1e-3)
     assert PolicyWorker(config).update([rows, []], Denominators(2, 1), 1e-3) == pytest.approx(alone)
