@@ -13,7 +13,7 @@ from typing import Any
 
 import gymnasium
 
-from codegym import check
+from codegym import check, prepare
 from codegym.agents import GoldAgent, RandomAgent
 from codegym.env import CodeEnv
 from codegym.evaluate import evaluate
@@ -111,6 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     each = commands.add_parser("tasks", parents=[common], help="list tasks of a split")
     each.add_argument("--limit", type=int, default=20, help="how many (default: %(default)s)")
     each.set_defaults(run=_tasks)
+
+    prepare.add_commands(commands)
     return parser
 
 

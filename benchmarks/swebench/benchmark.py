@@ -1,0 +1,256 @@
+"""SWE-bench as a Benchmark: rows become tasks, workspaces become verdicts. docs/swebench.md says how it is used."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import overload
+
+from benchmarks import exclusions
+from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace
+from benchmarks.data import home
+from benchmarks.swebench import TIMEOUT_S, URL
+from benchmarks.swebench.environments import BuildError, Environment, Environments
+from benchmarks.swebench.ids import Lists, judge
+from benchmarks.swebench.patches import PatchError
+from benchmarks.swebench.pythons import PythonMissing
+from benchmarks.swebench.recipes import Recipe, RecipeError, recipe_for
+from benchmarks.swebench.repositories import Repositories, RepositoryError
+from benchmarks.swebench.rows import Row, load_rows
+from benchmarks.swebench.running import LIMITS, Run, run_tests
+from benchmarks.swebench.tree import Plan
+
+SPLITS = ("train", "dev", "test")
+KEEP_PLANS = 2  # instances whose files stay in memory: Django's are 42 MB, and 42 more with the hidden tests
+#: What can be wrong with the machine, not with a solution.
+MACHINE = (RepositoryError, RecipeError, PythonMissing, BuildError, PatchError)
+
+
+class SWEBench(Benchmark):
+    """One data set of SWE-bench's shape, run in virtual environments of this machine.
+
+    Args:
+        name: of the benchmark.
+        rows: a data set of the hub (OWNER/NAME), or a local .json, .jsonl or .parquet file.
+        repositories: a folder of clones; see :mod:`benchmarks.swebench.repositories`.
+        url: what to clone from when the folder lacks a repository; None forbids it.
+        cache: where clones and environments are kept; None for $CODEGYM_HOME, else ~/.cache/codegym.
+        recipes: a folder of recipes of your own; see :mod:`benchmarks.swebench.recipes`.
+        pip: more arguments of ``pip install``, in one text.
+        backend: of the sandbox.
+        timeout: seconds for the tests of one instance.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        rows: str,
+        repositories: str | None = None,
+        url: str | None = URL,
+        cache: str | None = None,
+        recipes: str | None = None,
+        pip: str = "",
+        backend: str = "auto",
+        timeout: float = TIMEOUT_S,
+    ) -> None:
+        if not timeout > 0:
+            raise ValueError(f"timeout={timeout}: needs more than 0 seconds")
+        self.name, self.source = name, rows
+        self.cache = home() if cache is None else Path(cache).expanduser()
+        self.repositories = Repositories(repositories, self.cache, url)
+        self.environments = Environments(self.cache, tuple(pip.split()))
+        self.recipes, self.backend, self.timeout = recipes, backend, timeout
+        self.refused: dict[str, str] = {}  # instance id -> why its row cannot be judged
+        self._splits: dict[str, dict[str, Row]] = {}
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def rows(self, split: str) -> Mapping[str, Row]:
+        """The rows of a split, by instance id. A local file is every split."""
+        if split not in SPLITS:
+            raise ValueError(f"split={split!r} is unknown; there are: {', '.join(SPLITS)}")
+        with self._lock:
+            if split not in self._splits:
+                self._splits[split], refused = load_rows(self.source, split)
+                self.refused.update(refused)
+            return self._splits[split]
+
+    def row(self, instance_id: str) -> Row:
+        """The row of an instance, in whichever loaded split it is, else in test. Raises KeyError."""
+        with self._lock:
+            splits: list[Mapping[str, Row]] = [*self._splits.values()] or [self.rows("test")]
+            for rows in splits:
+                if instance_id in rows:
+                    return rows[instance_id]
+        if instance_id in self.refused:
+            raise KeyError(self.refused[instance_id])
+        example = next(iter(splits[0]), "django__django-15790")
+        raise KeyError(f"no instance {instance_id!r} in {self.source}; ids look like {example}")
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        """The split's instances in the data set's order, without those on the exclusion list."""
+        left_out = exclusions.read(self.name)
+        return _Tasks(self, [name for name in self.rows(split) if name not in left_out])
+
+    def task(self, task_id: str) -> Task:
+        """The task of an instance. Its files are read when they are first looked at."""
+        row = self.row(task_id)
+        base = _Lazy(lambda: self.files(row)[0])
+        return Task(
+            id=row.instance_id,
+            benchmark=self.name,
+            prompt=_prompt(row),
+            language="python",
+            workspace=base,
+            visible=(),
+            hidden=tuple(
+                Test(name, "fail to pass" if name in row.fail_to_pass else "pass to pass") for name in row.ids
+            ),
+            limits=LIMITS,
+            meta={"fixed": _Lazy(lambda: self.plan(row).gold), "patch": row.patch, "row": row},
+            place=functools.partial(self._place, row),
+        )
+
+    def grade(self, task: Task, workspace: Workspace) -> Grade:
+        """The verdict of the hidden tests, by swebench's rules, on records of each test.
+
+        What the machine lacks (clone, Python, packages) is an ``infra_error``; so is a run without any record of a
+        listed test when the reference solution has none either.
+        """
+        row = self.row(task.id)
+        try:
+            run = self.run(row, workspace)
+            if not run.infra and not run.tampered and not any(run.status.values()):
+                gold = self.run(row, self.plan(row).gold)
+                if not any(gold.status.values()):
+                    return _broken(row, f"no test of {row.instance_id} runs here, not even on its reference solution")
+        except MACHINE as error:
+            return _broken(row, str(error))
+        return _broken(row, run.infra) if run.infra else to_grade(row, run)
+
+    def check(self, task: Task, workspace: Workspace) -> Grade:
+        """No verdict: SWE-bench shows no tests."""
+        return Grade(False, 0.0, {})
+
+    def run(self, row: Row, workspace: Workspace) -> Run:
+        """The hidden tests on a workspace. Raises one of ``MACHINE``."""
+        plan, environment = self.plan(row), self.environment(row)
+        return run_tests(plan, environment, workspace, timeout=self.timeout, backend=self.backend)
+
+    def recipe(self, row: Row) -> Recipe:
+        """How the row's tests are run. Raises RecipeError."""
+        return recipe_for(row, self.recipes)
+
+    def environment(self, row: Row) -> Environment:
+        """The row's environment, built if need be. Raises RecipeError, PythonMissing, BuildError."""
+        return self.environments.get(self.recipe(row))
+
+    def files(self, row: Row) -> tuple[Workspace, tuple[str, ...]]:
+        """The files at the base commit, and which are executable. Raises RepositoryError."""
+        with self._lock:
+            if row.instance_id in self._plans:
+                plan = self._plans[row.instance_id]
+                return plan.base, plan.executable
+        return self.repositories.files(row.repo, row.base_commit)
+
+    def plan(self, row: Row) -> Plan:
+        """The task's side of a grade; the last few are kept. Raises RepositoryError, RecipeError, PatchError."""
+        with self._lock:
+            if row.instance_id not in self._plans:
+                base, executable = self.files(row)
+                self._plans[row.instance_id] = Plan(row, self.recipe(row), base, executable)
+                while len(self._plans) > KEEP_PLANS:
+                    self._plans.popitem(last=False)
+            self._plans.move_to_end(row.instance_id)
+            return self._plans[row.instance_id]
+
+    def _place(self, row: Row) -> Place:
+        recipe, environment = self.recipe(row), self.environment(row)
+        paths = ":".join(f"/box/work/{each}" if each != "." else "/box/work" for each in recipe.path)
+        env = {
+            **recipe.env,
+            "PATH": f"{environment.folder}/bin:{Path(sys.base_prefix).resolve()}/bin:/usr/local/bin:/usr/bin:/bin",
+            "VIRTUAL_ENV": str(environment.folder),
+            "PYTHONPATH": paths,
+        }
+        return Place(
+            backend=self.backend,
+            read_only=environment.shown,
+            env=env,
+            executable=self.files(row)[1],
+            git=True,
+        )
+
+
+def to_grade(row: Row, run: Run) -> Grade:
+    """A run as a verdict: swebench's rules, and nothing for a run that was tampered with or did not end in time."""
+    lists = verdict(row, run)
+    results = {**lists.pass_to_pass, **lists.fail_to_pass}
+    spoiled = run.tampered or ("the tests did not end in time" if run.timed_out else "")
+    tests, details = {}, {}
+    for name in row.ids:
+        status = run.status[name]
+        missing = "timeout" if run.timed_out else "error"
+        tests[name] = "passed" if results[name] and not spoiled else "failed" if status else missing
+        if tests[name] != "passed":
+            details[name] = f"{name}: {spoiled or status or 'there is no record of it'}"
+    return Grade(lists.resolved and not spoiled, 0.0 if spoiled else lists.score, tests, details)
+
+
+def verdict(row: Row, run: Run) -> Lists:
+    """Which listed tests came out as they must."""
+    return judge(row.fail_to_pass, row.pass_to_pass, run.status, row.eval_type)
+
+
+def _broken(row: Row, reason: str) -> Grade:
+    return Grade(False, 0.0, dict.fromkeys(row.ids, "error"), infra_error=reason)
+
+
+def _prompt(row: Row) -> str:
+    return (
+        f"The workspace holds {row.repo}. Solve the issue below by changing its code; hidden tests decide. "
+        f"Changes to tests and to their configuration do not count.\n\n{row.problem_statement.strip()}\n"
+    )
+
+
+class _Lazy(Mapping[str, bytes]):
+    """Files that are read when they are first looked at: listing tasks reads no repository."""
+
+    def __init__(self, read: Callable[[], Workspace]) -> None:
+        self._read = read
+
+    @cached_property
+    def _files(self) -> Workspace:
+        return self._read()
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._files[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+class _Tasks(Sequence[Task]):
+    def __init__(self, bench: SWEBench, names: list[str]) -> None:
+        self._bench, self.names = bench, names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Task]: ...
+    def __getitem__(self, index: int | slice) -> Task | list[Task]:
+        if isinstance(index, slice):
+            return [self._bench.task(name) for name in self.names[index]]
+        return self._bench.task(self.names[index])

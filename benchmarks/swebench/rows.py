@@ -1,0 +1,199 @@
+"""Rows of SWE-bench and of data sets of its shape: read, made alike, refused where they cannot be judged.
+
+::
+
+    rows = load_rows("SWE-bench/SWE-bench_Lite", "test")        # the hub, through the optional `datasets` package
+    rows = load_rows("rows.jsonl", "test")                      # or .json, .parquet
+    rows["django__django-15790"].fail_to_pass
+
+Both generations are read: 4.x rows, whose environment is known by (repo, version), and 5.x rows, which carry
+``image``, ``log_parser``, ``eval_type`` and ``eval_script``. SWE-Gym, SWE-smith, SWE-rebench and R2E-Gym rows use other
+names for some columns; a :class:`Row` has one name for each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+EVAL_TYPES = ("pass_and_fail", "fail_only")
+# Not a test: the end of a progress line that an old log parser took for one (pytest-5262 and -7521 list it).
+ARTEFACTS = frozenset({"[100%]"})
+_ALIKE = {  # our name -> the names of the data sets, best first
+    "instance_id": ("instance_id",),
+    "repo": ("repo", "repo_name"),
+    "base_commit": ("base_commit", "commit_hash"),
+    "patch": ("patch",),
+    "test_patch": ("test_patch",),
+    "problem_statement": ("problem_statement",),
+    "version": ("version",),
+    "image": ("image", "image_name", "docker_image"),
+    "log_parser": ("log_parser",),
+    "eval_type": ("eval_type",),
+    "eval_script": ("eval_script",),
+}
+
+
+class RowError(ValueError):
+    """A row that cannot be judged; the message says why."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One instance.
+
+    Attributes:
+        base_commit: "" when the repository is only in an image (SWE-smith).
+        reversed_patch: the patch makes the bug, so its reverse is the solution (SWE-smith).
+        fail_to_pass, pass_to_pass: test ids as stored, which may be cut (see :mod:`benchmarks.swebench.ids`).
+        image: the container image; "" when the row names none.
+        install: SWE-rebench's ``install_config``: python, packages, test command.
+    """
+
+    instance_id: str
+    repo: str
+    base_commit: str
+    patch: str
+    test_patch: str
+    problem_statement: str
+    version: str
+    fail_to_pass: tuple[str, ...]
+    pass_to_pass: tuple[str, ...]
+    image: str = ""
+    log_parser: str = ""
+    eval_type: str = "pass_and_fail"
+    eval_script: str = ""
+    reversed_patch: bool = False
+    install: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Every id once, fail-to-pass first."""
+        return tuple(dict.fromkeys((*self.fail_to_pass, *self.pass_to_pass)))
+
+    @property
+    def generation(self) -> int:
+        """5 for a row that carries its evaluation script, else 4."""
+        return 5 if self.eval_script else 4
+
+
+def read_row(raw: Mapping[str, Any]) -> Row:
+    """A row of any of the data sets. Raises :class:`RowError` when it cannot be judged."""
+    known = {ours: next((str(raw[name]) for name in names if raw.get(name)), "") for ours, names in _ALIKE.items()}
+    name = known["instance_id"] or _made_up_id(known)
+    if not name:
+        raise RowError("a row has no instance_id")
+    if "expected_output_json" in raw:
+        fail_to_pass, pass_to_pass = _r2e_tests(raw)
+    else:
+        fail_to_pass, pass_to_pass = (_ids(raw.get(key), name, key) for key in ("FAIL_TO_PASS", "PASS_TO_PASS"))
+    if not fail_to_pass:
+        raise RowError(f"{name} lists no test that must go from failing to passing, so nothing could be judged")
+    if len(set(fail_to_pass) | set(pass_to_pass)) < len(fail_to_pass) + len(pass_to_pass):
+        raise RowError(f"{name} lists a test twice")
+    known["eval_type"] = known["eval_type"] or EVAL_TYPES[0]
+    if known["eval_type"] not in EVAL_TYPES:
+        raise RowError(f"{name}: eval_type={known['eval_type']!r} is unknown; there are: {', '.join(EVAL_TYPES)}")
+    install = raw.get("install_config") or {}
+    if isinstance(install, str):
+        install = json.loads(install)
+    if raw.get("requirements"):
+        install = {**install, "requirements": str(raw["requirements"])}
+    known["log_parser"] = known["log_parser"] or str(install.get("log_parser") or "")
+    return Row(
+        **{**known, "instance_id": name},
+        fail_to_pass=fail_to_pass,
+        pass_to_pass=pass_to_pass,
+        # SWE-smith: a bug was written into a repository that has no other commit of it
+        reversed_patch=not known["base_commit"] and not known["test_patch"],
+        install=install,
+    )
+
+
+def _made_up_id(known: Mapping[str, str]) -> str:
+    return f"{known['repo']}__{known['base_commit'][:12]}" if known["repo"] and known["base_commit"] else ""
+
+
+def _ids(value: Any, name: str, key: str) -> tuple[str, ...]:
+    """A list of ids, or the JSON text of one."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise RowError(f"{name}: {key} is no JSON list") from None
+    if value is None:
+        return ()
+    found = [str(each) for each in value]
+    return tuple(dict.fromkeys(each for each in found if each not in ARTEFACTS))
+
+
+def _r2e_tests(raw: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """R2E-Gym lists the expected status of each test: one that also passed before is pass-to-pass."""
+    after = json.loads(raw["expected_output_json"])
+    content = raw.get("execution_result_content") or {}
+    content = json.loads(content) if isinstance(content, str) else content
+    before = content.get("old_status_map") or {}
+    passing = [name for name, status in after.items() if status == "PASSED"]
+    kept = tuple(name for name in passing if before.get(name) == "PASSED")
+    return tuple(name for name in passing if name not in set(kept)), kept
+
+
+def load_rows(source: str | Path, split: str) -> tuple[dict[str, Row], dict[str, str]]:
+    """The rows of a local file or of a data set of the hub, and why others were refused, both by instance id.
+
+    Raises ValueError for a file of another kind; FileNotFoundError; ImportError or ConnectionError, with what to do,
+    when the hub is asked and cannot be reached.
+    """
+    rows: dict[str, Row] = {}
+    refused: dict[str, str] = {}
+    for number, raw in enumerate(_raw(source, split)):
+        try:
+            row = read_row(raw)
+        except RowError as error:
+            refused[str(raw.get("instance_id") or number)] = str(error)
+            continue
+        if row.instance_id in rows:
+            raise ValueError(f"{source} holds {row.instance_id} twice")
+        rows[row.instance_id] = row
+    return rows, refused
+
+
+def _raw(source: str | Path, split: str) -> Iterable[Mapping[str, Any]]:
+    path = Path(source)
+    if path.suffix == ".jsonl":
+        return _lines(path)
+    if path.suffix == ".json":
+        loaded = json.loads(path.read_text())
+        return list(loaded.values()) if isinstance(loaded, dict) else loaded
+    if path.suffix == ".parquet":
+        return _datasets("parquet", data_files=str(path), split="train")
+    if path.exists() or str(source).count("/") != 1:
+        raise ValueError(f"rows={str(source)!r}: give a .json, .jsonl or .parquet file, or a data set OWNER/NAME")
+    return _datasets(str(source), split=split)
+
+
+def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
+    with path.open() as file:
+        for line in file:
+            if line.strip():
+                yield json.loads(line)
+
+
+def _datasets(name: str, **options: Any) -> Iterable[Mapping[str, Any]]:
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise ImportError(
+            f"{options.get('data_files', name)} is read by the `datasets` package: pip install 'codegym[data]', "
+            "or give rows=FILE.jsonl"
+        ) from None
+    try:
+        return list(load_dataset(name, **options))
+    except Exception as error:  # its kinds of failure are many and change
+        raise ConnectionError(
+            f"{options.get('data_files', name)} could not be loaded ({type(error).__name__}: {str(error)[:200]}): "
+            "give rows=FILE.jsonl for a local copy"
+        ) from error
