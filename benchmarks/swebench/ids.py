@@ -30,19 +30,25 @@ class Book:
 
     names: str
     exact: dict[str, str] = field(default_factory=dict)
-    also: dict[str, str] = field(default_factory=dict)  # other spellings; as in a log, the last one counts
+    also: dict[str, str] = field(default_factory=dict)  # spellings that several tests may share
 
     def add(self, name: str, status: str, doc: str = "") -> None:
         """Record the status of a test; ``doc`` is the first line of its docstring."""
         if self.names == "bare":
-            self.also[name.split("::")[-1].split("[")[0]] = status
+            self._share(name.split("::")[-1].split("[")[0], status)
         elif self.names == "unittest":
             self.exact[plain(name)] = status
             if doc:
-                self.also[doc] = status
+                self._share(doc, status)
         else:
             self.exact[name] = status
-            self.also[_short_parameter(name)] = status
+            self._share(_short_parameter(name), status)
+
+    def _share(self, name: str, status: str) -> None:
+        # In a log the last one counts; here one that fails, so that no later test can speak for an earlier one.
+        before = self.also.get(name)
+        if before is None or before == "SKIPPED" or (before in PASSING and status != "SKIPPED"):
+            self.also[name] = status
 
     def find(self, wanted: str) -> str | None:
         """The status of the test that a stored id means; None when there is no record, or not one meaning."""
@@ -54,7 +60,7 @@ class Book:
             found = [
                 status
                 for known, status in self.exact.items()
-                if known.split()[0] == name or (open_bracket and known.startswith(name))
+                if known.split(maxsplit=1)[:1] == [name] or (open_bracket and known.startswith(name))
             ]
             if found:
                 return found[0] if len({status in PASSING for status in found}) == 1 else None

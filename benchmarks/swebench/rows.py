@@ -14,10 +14,12 @@ names for some columns; a :class:`Row` has one name for each.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from benchmarks.data import read_rows
 
 EVAL_TYPES = ("pass_and_fail", "fail_only")
 # Not a test: the end of a progress line that an old log parser took for one (pytest-5262 and -7521 list it).
@@ -163,37 +165,26 @@ def load_rows(source: str | Path, split: str) -> tuple[dict[str, Row], dict[str,
 
 def _raw(source: str | Path, split: str) -> Iterable[Mapping[str, Any]]:
     path = Path(source)
-    if path.suffix == ".jsonl":
-        return _lines(path)
     if path.suffix == ".json":
         loaded = json.loads(path.read_text())
         return list(loaded.values()) if isinstance(loaded, dict) else loaded
-    if path.suffix == ".parquet":
-        return _datasets("parquet", data_files=str(path), split="train")
+    if path.suffix in (".jsonl", ".gz", ".parquet"):
+        return read_rows(path)
     if path.exists() or str(source).count("/") != 1:
         raise ValueError(f"rows={str(source)!r}: give a .json, .jsonl or .parquet file, or a data set OWNER/NAME")
-    return _datasets(str(source), split=split)
+    return _hub(str(source), split)
 
 
-def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
-    with path.open() as file:
-        for line in file:
-            if line.strip():
-                yield json.loads(line)
-
-
-def _datasets(name: str, **options: Any) -> Iterable[Mapping[str, Any]]:
+def _hub(name: str, split: str) -> Iterable[Mapping[str, Any]]:
     try:
         from datasets import load_dataset
     except ImportError:
         raise ImportError(
-            f"{options.get('data_files', name)} is read by the `datasets` package: pip install 'codegym[data]', "
-            "or give rows=FILE.jsonl"
+            f"{name} is read by the `datasets` package: pip install 'codegym[data]', or give rows=FILE.jsonl"
         ) from None
     try:
-        return list(load_dataset(name, **options))
+        return list(load_dataset(name, split=split))
     except Exception as error:  # its kinds of failure are many and change
         raise ConnectionError(
-            f"{options.get('data_files', name)} could not be loaded ({type(error).__name__}: {str(error)[:200]}): "
-            "give rows=FILE.jsonl for a local copy"
+            f"{name} could not be loaded ({type(error).__name__}: {str(error)[:200]}): give rows=FILE.jsonl"
         ) from error

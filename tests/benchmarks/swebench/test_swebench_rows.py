@@ -1,0 +1,154 @@
+"""Rows of both generations and of other data sets, ids as they are stored, verdicts by swebench's rules."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.swebench.ids import Book, judge, plain
+from benchmarks.swebench.rows import RowError, load_rows, read_row
+from tests.benchmarks.swebench.conftest import World
+
+ROW = {
+    "instance_id": "a__b-1",
+    "repo": "a/b",
+    "base_commit": "c" * 40,
+    "patch": "p",
+    "test_patch": "t",
+    "problem_statement": "It fails.",
+    "version": "1.0",
+    "FAIL_TO_PASS": '["t.py::a", "[100%]"]',
+    "PASS_TO_PASS": '["t.py::b"]',
+}
+
+
+def test_lists_and_texts_of_lists_are_read_alike():
+    text = read_row(ROW)
+    assert read_row({**ROW, "FAIL_TO_PASS": ["t.py::a"], "PASS_TO_PASS": ["t.py::b"]}) == text
+    assert (text.fail_to_pass, text.pass_to_pass, text.generation) == (("t.py::a",), ("t.py::b",), 4)
+    assert read_row({**ROW, "eval_script": "#!/bin/bash", "image": "i", "eval_type": "fail_only"}).generation == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"FAIL_TO_PASS": "[]"}, "nothing could be judged"),
+        ({"FAIL_TO_PASS": '["[100%]"]'}, "nothing could be judged"),
+        ({"FAIL_TO_PASS": "a, b"}, "no JSON list"),
+        ({"PASS_TO_PASS": '["t.py::a"]'}, "twice"),
+        ({"eval_type": "any"}, "pass_and_fail, fail_only"),
+        ({"instance_id": "", "repo": ""}, "no instance_id"),
+    ],
+)
+def test_rows_that_cannot_be_judged_are_refused(change, message):
+    with pytest.raises(RowError, match=message):
+        read_row({**ROW, **change})
+
+
+def test_other_data_sets():
+    smith = read_row({**{k: v for k, v in ROW.items() if k not in ("base_commit", "test_patch")}, "image_name": "i"})
+    assert (smith.reversed_patch, smith.image) == (True, "i")
+    rebench = read_row({**ROW, "install_config": '{"python": "3.9", "log_parser": "parse_log_pytest"}'})
+    assert (rebench.install["python"], rebench.log_parser) == ("3.9", "parse_log_pytest")
+    r2e = read_row(
+        {
+            "repo_name": "sympy",
+            "commit_hash": "d" * 40,
+            "docker_image": "x/y:z",
+            "problem_statement": "",
+            "expected_output_json": json.dumps({"A.new": "PASSED", "A.old": "PASSED", "A.bad": "FAILED"}),
+            "execution_result_content": json.dumps({"old_status_map": {"A.old": "PASSED"}}),
+        }
+    )
+    assert (r2e.instance_id, r2e.image) == ("sympy__dddddddddddd", "x/y:z")
+    assert (r2e.fail_to_pass, r2e.pass_to_pass) == (("A.new",), ("A.old",))
+
+
+def test_files_of_every_kind(world: World, tmp_path):
+    rows, refused = load_rows(world.rows, "test")
+    assert (len(rows), list(refused)) == (3, ["fixture__calc-none"])
+    raw = [json.loads(line) for line in world.rows.read_text().splitlines()]
+    for name, value in (("list.json", raw), ("object.json", {row["instance_id"]: row for row in raw})):
+        (tmp_path / name).write_text(json.dumps(value))
+        assert load_rows(tmp_path / name, "test") == (rows, refused)
+    parquet = pytest.importorskip("pyarrow.parquet", reason="parquet is read with pyarrow")
+    table = parquet.pa.Table.from_pylist(raw[:1])
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    assert load_rows(tmp_path / "rows.parquet", "test")[0] == {raw[0]["instance_id"]: rows[raw[0]["instance_id"]]}
+
+
+def test_what_cannot_be_loaded_says_what_to_do(tmp_path):
+    with pytest.raises(ValueError, match=r"\.jsonl or \.parquet file, or a data set OWNER/NAME"):
+        load_rows(tmp_path, "test")
+    (tmp_path / "twice.jsonl").write_text(2 * (json.dumps(ROW) + "\n"))
+    with pytest.raises(ValueError, match="twice"):
+        load_rows(tmp_path / "twice.jsonl", "test")
+
+
+def test_pytest_ids_that_were_cut():
+    book = Book("pytest")
+    for name, status in {
+        "t.py::x[a 'str' b]": "PASSED",
+        "t.py::y[c - d]": "PASSED",
+        "t.py::y[c - e]": "FAILED",
+        "t.py::z[/a/b.py]": "PASSED",
+        "t.py::w[[1] 2]": "PASSED",
+        "t.py::v[a]": "FAILED",
+        "t.py::v[ab]": "PASSED",
+    }.items():
+        book.add(name, status)
+    assert book.find("t.py::x[a 'str' b]") == "PASSED"
+    assert book.find("t.py::x[a") == "PASSED"
+    assert book.find("t.py::y[c") is None  # its candidates do not agree
+    assert book.find("t.py::z[/b.py]") == "PASSED"
+    assert book.find("t.py::w[[1]") == "PASSED"
+    assert book.find("t.py::v[a]") == "FAILED"  # exact before prefix
+    assert book.find("t.py::x") is None  # a whole id is never a prefix
+
+
+def test_django_ids():
+    book = Book("unittest")
+    book.add("test_a (m.C.test_a)", "PASSED")
+    book.add("test_b (m.C)", "FAILED", doc="What b does.")
+    assert book.find("test_a (m.C)") == book.find("test_a (m.C.test_a)") == "PASSED"
+    assert book.find("test_b (m.C.test_b)") == book.find("What b does.") == "FAILED"
+    assert plain("test_x (mod.test_xx)") == "test_x (mod.test_xx)"
+
+
+def test_one_failing_test_of_a_name_that_several_have_counts():
+    book = Book("bare")
+    book.add("a/test_a.py::test_same", "FAILED")
+    book.add("b/test_b.py::test_same", "PASSED")
+    book.add("b/test_b.py::test_skipped", "SKIPPED")
+    assert (book.find("test_same"), book.find("test_skipped")) == ("FAILED", "SKIPPED")
+
+
+@pytest.mark.parametrize(
+    ("status", "to_pass", "to_keep", "fail_only"),
+    [
+        ("PASSED", True, True, True),
+        ("XFAIL", True, True, True),
+        ("SKIPPED", False, True, True),
+        ("FAILED", False, False, False),
+        ("ERROR", False, False, True),
+        ("XPASS", False, False, True),
+        (None, False, False, True),
+    ],
+)
+def test_what_a_status_means(status, to_pass, to_keep, fail_only):
+    lists = judge(["f"], ["p"], {"f": status, "p": status}, "pass_and_fail")
+    assert (lists.fail_to_pass["f"], lists.pass_to_pass["p"]) == (to_pass, to_keep)
+    assert lists.resolved == (to_pass and to_keep)
+    assert judge(["f"], ["p"], {"f": status, "p": status}, "fail_only").resolved == fail_only
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_an_exact_id_finds_its_own_record(name, other):
+    book = Book("pytest")
+    book.add(name, "FAILED")
+    if other != name:
+        book.add(other, "PASSED")
+    assert book.find(name) == "FAILED"
