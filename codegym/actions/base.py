@@ -193,7 +193,10 @@ _FORMATS: dict[str, ActionFormat] = {}
 
 
 def register(cls: type[ActionFormat]) -> type[ActionFormat]:
-    """Class decorator: make a format available under its ``name``."""
+    """Class decorator: make a format available under its ``name``. Raises ValueError if another one has it."""
+    other = type(_FORMATS[cls.name]) if cls.name in _FORMATS else cls
+    if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"an action format named {cls.name!r} is registered already: give this one another name")
     _FORMATS[cls.name] = cls()
     return cls
 

@@ -10,11 +10,12 @@ import re
 
 from codegym.actions.base import BadReply
 
-_NOT_QUOTED = rb"""(?!["'\\),\]};|]|`(?!``))"""
+#: What does not follow a tag that is meant.
+NOT_QUOTED = rb"""(?!["'\\),\]};|]|`(?!``))"""
 #: A tag that opens a reasoning, for the patterns of the formats.
-OPEN = rb"<think>" + _NOT_QUOTED
-_CLOSE = re.compile(rb"</think>" + _NOT_QUOTED)
-_EITHER = re.compile(rb"<(/?)think>" + _NOT_QUOTED)
+OPEN = rb"<think>" + NOT_QUOTED
+_CLOSE = re.compile(rb"</think>" + NOT_QUOTED)
+_EITHER = re.compile(rb"<(/?)think>" + NOT_QUOTED)
 
 
 def begin(data: bytes) -> int:

@@ -97,6 +97,8 @@ def _close(nesting: list[bytes], token: bytes, begin: int) -> int:
         return begin + 2
     if nesting[-1:] == [b"("]:
         nesting.pop()
+    elif nesting[-1:] == [b"(("]:
+        nesting[-1] = b"("  # two subshells, no arithmetic
     return begin + 1
 
 

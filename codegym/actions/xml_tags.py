@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
+from codegym.actions import reasoning
 from codegym.actions.base import BadReply, Text
 from codegym.spans import Span, reply_text
 
 _NAMES = rb"edit|write|insert|lines|delete|rename|search|replace|shell|submit"
-FREE_TAG = re.compile(rb"<(/?)(" + _NAMES + rb"|think)(?=[\s/>]|\Z)")
+FREE_TAG = re.compile(rb"<(/?)(" + _NAMES + rb"|think(?=>" + reasoning.NOT_QUOTED + rb"))(?=[\s/>]|\Z)")
 # Inside a body only what looks like a whole tag counts: `if n <lines and` is code.
 BODY_TAG = re.compile(rb"<(/?)(" + _NAMES + rb")(?=\s*+/?>|\s++[a-z]++\s*+=)")
 _ATTRIBUTES = re.compile(rb"""((?:\s++[a-z]++\s*+=\s*+(?:"[^"]*+"|'[^']*+'))*+)\s*+(/?)>""")
