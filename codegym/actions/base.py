@@ -15,6 +15,7 @@ Every text of an edit knows where in the reply its bytes stand (:mod:`codegym.ac
 from __future__ import annotations
 
 import abc
+import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -202,10 +203,16 @@ def register(cls: type[ActionFormat]) -> type[ActionFormat]:
 
 
 def get(name: str) -> ActionFormat:
-    """The format of this name."""
-    if name not in _FORMATS:
+    """The format of this name; ``"package.module:name"`` imports the module that registers it first.
+
+    Raises ValueError for a name that is unknown, ImportError for a module that cannot be imported.
+    """
+    module, _, own = name.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    if own not in _FORMATS:
         raise ValueError(f"action_format={name!r} is unknown; there are: {', '.join(names())}")
-    return _FORMATS[name]
+    return _FORMATS[own]
 
 
 def names() -> tuple[str, ...]:

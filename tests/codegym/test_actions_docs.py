@@ -50,3 +50,15 @@ def test_the_format_of_the_page_can_be_added_and_used(monkeypatch, capsys):
         form.render(base.Action("edit", (base.Delete("a"),)))
     exec(compile(use, "docs/actions.md", "exec"), {"__name__": "page"})
     assert "'valid': True" in capsys.readouterr().out
+
+
+def test_a_format_is_imported_by_its_module(monkeypatch, tmp_path):
+    monkeypatch.setattr(base, "_FORMATS", dict(base._FORMATS))
+    module = re.search(r"```python\n(.*?)```", PAGE.split("## Adding a format")[1], re.DOTALL)[1]
+    (tmp_path / "sections_of_mine.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match="'sections' is unknown; there are: apply_patch, bash"):
+        base.get("sections")
+    assert base.get("sections_of_mine:sections").name == "sections"
+    with pytest.raises(ImportError):
+        base.get("no_such_module:sections")
