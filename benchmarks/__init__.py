@@ -5,10 +5,16 @@ Importing this registers the benchmarks; what they need is imported when it is u
     bench = benchmarks.load("repair", level="tiny", n_bugs="1-3")
 """
 
+from benchmarks import classeval as classeval
+from benchmarks import contests as contests
+from benchmarks import evalplus as evalplus
 from benchmarks import humaneval as humaneval
 from benchmarks import humanevalfix as humanevalfix
+from benchmarks import mbpp as mbpp
 from benchmarks import quixbugs as quixbugs
 from benchmarks import repair as repair
+from benchmarks import stdio as stdio
+from benchmarks import swebench as swebench
 from benchmarks.base import Benchmark as Benchmark
 from benchmarks.base import Grade as Grade
 from benchmarks.base import Task as Task

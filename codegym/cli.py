@@ -13,7 +13,7 @@ from typing import Any
 
 import gymnasium
 
-from codegym import check, prepare
+from codegym import check, fetch, prepare
 from codegym.agents import GoldAgent, RandomAgent
 from codegym.env import CodeEnv
 from codegym.evaluate import evaluate
@@ -108,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     each.set_defaults(run=_show)
 
     check.add_parser(commands, _options)
+    fetch.add_parser(commands)
     each = commands.add_parser("tasks", parents=[common], help="list tasks of a split")
     each.add_argument("--limit", type=int, default=20, help="how many (default: %(default)s)")
     each.set_defaults(run=_tasks)

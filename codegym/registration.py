@@ -22,8 +22,20 @@ def register_environment(env_id: str, *, benchmark: str, **defaults: Any) -> Non
 def register_all() -> None:
     """Register the environments of this package."""
     register_environment("codegym/Repair-v0", benchmark="repair")
-    for name in ("HumanEval", "HumanEvalFix", "QuixBugs"):
-        register_environment(f"codegym/{name}-v0", benchmark=name.lower(), split="test")
+    for name, benchmark in (
+        ("HumanEval", "humaneval"),
+        ("HumanEvalFix", "humanevalfix"),
+        ("HumanEvalPlus", "humaneval-plus"),
+        ("MBPP", "mbpp"),
+        ("MBPPPlus", "mbpp-plus"),
+        ("ClassEval", "classeval"),
+        ("QuixBugs", "quixbugs"),
+        ("Stdio", "stdio"),
+        ("APPS", "apps"),
+        ("CodeContests", "code-contests"),
+        ("LiveCodeBench", "livecodebench"),
+    ):
+        register_environment(f"codegym/{name}-v0", benchmark=benchmark, split="test")
     for name, benchmark in (
         ("Lite", "swe-lite"),
         ("Verified", "swe-verified"),

@@ -1,0 +1,69 @@
+"""ClassEval: 100 Python classes to write from a skeleton with docstrings (Du et al. 2023, "ClassEval",
+https://arxiv.org/abs/2308.01861). MIT.
+
+Its data is the git repository https://github.com/FudanSELab/ClassEval; ``path`` may be a clone or its
+``ClassEval_data.json``. Each method of the row's unittest classes is a hidden test; there are no visible ones. Tests
+and class run in two sandboxes without third-party packages, so tasks that share files or need packages do not behave:
+``codegym check classeval`` leaves them out::
+
+    bench = benchmarks.load("classeval", path="ClassEval")
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+
+from benchmarks.base import Task, Test, register
+from benchmarks.data import Row, clone, find, read_rows
+from benchmarks.functions import SOLUTION, FunctionBenchmark, function_task
+from benchmarks.mbpp import used
+
+_RUN = """
+def _run(kind, method):
+    import unittest
+    result = unittest.TestResult()
+    unittest.TestSuite([kind(method)]).run(result)
+    for _, problem in (*result.failures, *result.errors):
+        raise AssertionError(problem.strip().splitlines()[-1])
+    assert result.testsRun == 1 and result.wasSuccessful()
+    assert not result.skipped and not result.expectedFailures
+"""
+
+
+@register("classeval")
+class ClassEval(FunctionBenchmark):
+    """The 100 classes."""
+
+    name = "classeval"
+
+    def rows(self, split: str) -> Iterable[Row]:
+        place = find(self.name, self.name, self.path, get=clone("https://github.com/FudanSELab/ClassEval", self.name))
+        return read_rows(place / "data" / "ClassEval_data.json" if place.is_dir() else place)
+
+    def make(self, row: Row) -> Task:
+        from benchmarks.grading.remote import Suite
+
+        tests = ast.parse(row["test"])
+        kinds = [node for node in tests.body if isinstance(node, ast.ClassDef) and node.name in row["test_classes"]]
+        methods = [
+            Test(f"{kind.name}.{method.name}", f"_run({kind.name}, {method.name!r})")
+            for kind in kinds
+            for method in {node.name: node for node in kind.body if isinstance(node, ast.FunctionDef)}.values()
+            if method.name.startswith("test")
+        ]
+        imports = [
+            line for line in row["import_statement"] if line.split()[1].partition(".")[0] in sys.stdlib_module_names
+        ]
+        return function_task(
+            self.name,
+            row["task_id"],
+            prompt=f"Complete the class `{row['class_name']}` in {SOLUTION} so that it does what its docstrings say.",
+            files={SOLUTION: row["skeleton"].encode()},
+            fixed={SOLUTION: row["solution_code"].encode()},
+            suite=Suite(
+                used(row["solution_code"], row["test"]), setup="\n".join([*imports, _RUN, row["test"]]), in_place=True
+            ),
+            hidden=methods,
+        )

@@ -1,0 +1,169 @@
+"""APPS, CodeContests and LiveCodeBench as programs that read input and write output.
+
+============== ================================== ====== ===========================================================
+name           hub                                splits paper
+============== ================================== ====== ===========================================================
+apps           codeparrot/apps                    2      Hendrycks et al. 2021, https://arxiv.org/abs/2105.09938
+code-contests  deepmind/code_contests             3      Li et al. 2022, https://arxiv.org/abs/2203.07814
+livecodebench  livecodebench/code_generation_lite 1      Jain et al. 2024, https://arxiv.org/abs/2403.07974
+============== ================================== ====== ===========================================================
+
+``codegym fetch NAME`` gets the rows; ``path`` may be a file, or a folder with ``<split>.jsonl``. Problems that call a
+function instead (APPS rows with ``fn_name``, LiveCodeBench's from LeetCode) are left out here. A model may have seen
+problems that are older than it is: ``livecodebench`` takes ``since`` and ``until``, ISO dates of the contest::
+
+    bench = benchmarks.load("livecodebench", since="2025-01-01")
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import io
+import json
+import pickle
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.base import register
+from benchmarks.data import Row, fetch, find, read_rows
+from benchmarks.stdio import StdioBenchmark
+from sandbox.base import Limits
+
+_PYTHON_3 = 3  # of CodeContests' enumeration of languages
+
+
+class _Contest(StdioBenchmark):
+    def rows(self, split: str) -> Iterable[Row]:
+        place = find(self.name, self.name, self.path, get=fetch(self.name))
+        if place.is_dir():
+            place = find(self.name, "", place / f"{split}.jsonl", get=fetch(self.name))
+        return (row for raw in read_rows(place) if (row := self.read(raw)) is not None)
+
+    def read(self, raw: Row) -> Row | None:
+        """The row as :mod:`benchmarks.stdio` wants it; None for a problem that is none of its kind."""
+        raise NotImplementedError
+
+
+@register("apps")
+class Apps(_Contest):
+    """APPS: 10,000 problems, half of them for training."""
+
+    name = "apps"
+    splits = ("train", "test")
+
+    def read(self, raw: Row) -> Row | None:
+        cases = _json(raw["input_output"]) or {}
+        if not cases.get("inputs") or cases.get("fn_name") or raw.get("starter_code"):
+            return None
+        solutions = _json(raw["solutions"]) or [None]
+        pairs = list(zip(map(_text, cases["inputs"]), map(_text, cases["outputs"]), strict=True))
+        return {
+            "id": f"apps/{raw.get('problem_id', raw.get('id'))}",
+            "statement": raw["question"],
+            "cases": pairs,
+            "public": pairs[:1],
+            "solution": solutions[0],
+        }
+
+
+@register("code-contests")
+class CodeContests(_Contest):
+    """CodeContests: problems with public, private and generated cases. ``test`` is what the paper reports on."""
+
+    name = "code-contests"
+    splits = ("train", "valid", "test")
+
+    def read(self, raw: Row) -> Row | None:
+        pairs = {
+            kind: list(zip(found["input"], found["output"], strict=True))
+            for kind in ("public", "private", "generated")
+            if (found := raw[f"{kind}_tests"])
+        }
+        if not any(pairs.values()):
+            return None
+        known = raw.get("solutions") or {"language": [], "solution": []}
+        right = [
+            text for language, text in zip(known["language"], known["solution"], strict=True) if language == _PYTHON_3
+        ]
+        limit = raw.get("time_limit") or {}
+        seconds = limit.get("seconds", 0) + limit.get("nanos", 0) / 1e9
+        return {
+            "id": raw["name"],
+            "statement": raw["description"],
+            "cases": [*pairs.get("private", ()), *pairs.get("generated", ())],
+            "public": pairs.get("public", []),
+            "solution": right[0] if right else None,
+            "time_limit": 3 * seconds,  # the limits are for C++; 0 means that none is given
+        }
+
+
+@register("livecodebench")
+class LiveCodeBench(_Contest):
+    """LiveCodeBench's problems from AtCoder and Codeforces, in a window of contest dates.
+
+    Args:
+        since, until: ISO dates; contests before ``since`` or after ``until`` are left out.
+        path, tolerance, workers, limits: see :class:`benchmarks.stdio.StdioBenchmark`.
+    """
+
+    name = "livecodebench"
+
+    def __init__(
+        self,
+        *,
+        since: str | None = None,
+        until: str | None = None,
+        path: str | Path | None = None,
+        tolerance: float = 1e-6,
+        workers: int = 1,
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__(path=path, tolerance=tolerance, workers=workers, limits=limits)
+        self._since = datetime.date.fromisoformat(since) if since else datetime.date.min
+        self._until = datetime.date.fromisoformat(until) if until else datetime.date.max
+        if self._since > self._until:
+            raise ValueError(f"since={since} is after until={until}")
+
+    def read(self, raw: Row) -> Row | None:
+        date = datetime.datetime.fromisoformat(raw["contest_date"]).date()
+        if not self._since <= date <= self._until:
+            return None
+        public, private = json.loads(raw["public_test_cases"]), private_cases(raw["private_test_cases"])
+        if any(each["testtype"] != "stdin" for each in (*public, *private)):
+            return None
+        return {
+            "id": f"livecodebench/{raw['question_id']}",
+            "statement": f"{raw['question_title']}\n\n{raw['question_content']}",
+            "cases": [(each["input"], each["output"]) for each in private],
+            "public": [(each["input"], each["output"]) for each in public],
+            "date": date.isoformat(),
+        }
+
+
+class _TextOnly(pickle.Unpickler):
+    """Unpickles text: a data file must not run code here."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise ValueError(f"test cases that hold {module}.{name} instead of text")
+
+
+def private_cases(text: str) -> list[dict[str, Any]]:
+    """LiveCodeBench's hidden cases: JSON, or JSON that is pickled, compressed and written in base64."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        packed = _TextOnly(io.BytesIO(zlib.decompress(base64.b64decode(text)))).load()
+        found = json.loads(packed)
+    return list(found)
+
+
+def _json(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) and value else value
+
+
+def _text(value: Any) -> str:
+    """APPS writes some inputs and outputs as lists of lines."""
+    return value if isinstance(value, str) else "\n".join(map(str, value)) + "\n"

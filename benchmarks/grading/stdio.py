@@ -1,0 +1,147 @@
+"""Programs that read standard input and write standard output, judged by cases.
+
+Every case is a real process in a sandbox, started on the workspace's files, with its input as a file on descriptor 0;
+what it prints is compared out here, so the wanted output is never inside::
+
+    with StdioGrader(["python3", "main.py"]) as grader:
+        grade = grader.grade([Test("1", case("3 4\\n", "7\\n"))], {"main.py": b"print(sum(map(int, input().split())))"})
+
+Two outputs agree if they have the same words in the same lines; blanks between words, and empty lines at the end, do
+not count. Two words agree if they are equal, or if the wanted one is a number with a point or an exponent and the other
+is a number that differs by at most ``tolerance``, absolute or relative.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+from collections.abc import Sequence
+
+from benchmarks.base import Grade, Test, Workspace
+from benchmarks.grading.remote import broken, refused
+from benchmarks.grading.verdicts import Verdicts, digest
+from sandbox import ExecResult, Limits, SandboxError, WorkspaceError, open_sandbox
+
+MAX_TIMEOUTS = 2  # cases that run out of time before the rest is not tried
+_NUMBER = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?")
+
+
+def case(given: str, want: str, timeout: float = 4.0) -> str:
+    """The body of a test: the input, the wanted output, seconds of wall time."""
+    return json.dumps([given, want, timeout])
+
+
+def agree(got: str, want: str, tolerance: float = 0.0) -> bool:
+    """Whether an output is the wanted one."""
+    left, right = ([line.split() for line in text.rstrip().split("\n")] for text in (got, want))
+    if left == right or len(left) != len(right) or not tolerance:
+        return left == right
+    return all(
+        len(a) == len(b) and all(_word(x, y, tolerance) for x, y in zip(a, b, strict=True))
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+def _word(got: str, want: str, tolerance: float) -> bool:
+    if got == want:
+        return True
+    if not (_NUMBER.fullmatch(got) and _NUMBER.fullmatch(want)) or want.lstrip("+-").isdigit():
+        return False  # an integer is exact
+    return math.isclose(float(got), float(want), rel_tol=tolerance, abs_tol=tolerance)
+
+
+class StdioGrader:
+    """Grades workspaces by cases. Thread-safe; a sandbox is opened for every grade.
+
+    Args:
+        argv: the command that runs the program.
+        build: a command that is run once before the cases (a compiler); its failure fails them all.
+        tolerance: of numbers that are no integers; 0 compares text.
+        workers: grades at once.
+        limits: of one case.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        build: Sequence[str] = (),
+        tolerance: float = 0.0,
+        workers: int = 1,
+        limits: Limits | None = None,
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"workers={workers}: needs at least 1")
+        self._argv, self._build, self._tolerance = list(argv), list(build), tolerance
+        self._limits = limits or Limits()
+        self._free = threading.BoundedSemaphore(workers)
+        self._verdicts = Verdicts()
+
+    def grade(self, tests: Sequence[Test], files: Workspace) -> Grade:
+        """The verdict of the cases on these files. Raises ValueError if there are none; SandboxUnavailable."""
+        if not tests:
+            raise ValueError("no tests to grade by")
+        named = [part for test in tests for part in (test.id, test.body)]
+        contents = [part for path, content in sorted(files.items()) for part in (path, content)]
+        key = digest([str(len(tests)), *named, *contents])
+        if known := self._verdicts.get(key):
+            return known
+        with self._free:
+            try:
+                grade = self._run(tests, files)
+            except SandboxError as error:
+                return broken(tests, str(error) or type(error).__name__)
+            except WorkspaceError as error:
+                grade = refused(tests, f"cannot be graded: {error}")
+        self._verdicts.put(key, grade)
+        return grade
+
+    def forget(self) -> None:
+        """Drop the verdicts that are kept."""
+        self._verdicts = Verdicts()
+
+    def _run(self, tests: Sequence[Test], files: Workspace) -> Grade:
+        verdicts, details, timeouts = {}, {}, 0
+        with open_sandbox(limits=self._limits) as box:
+            box.write(files)
+            if self._build:
+                built = box.run(self._build)
+                if built.exit_code or built.timed_out:
+                    return refused(tests, f"does not build: {_last(built)}")
+            for test in tests:
+                if timeouts == MAX_TIMEOUTS:
+                    verdicts[test.id] = "timeout"
+                    continue
+                given, want, timeout = json.loads(test.body)
+                if not self._build:
+                    box.write(files)  # as they were, whatever the last case left
+                ran = box.run(self._argv, stdin=given.encode(), timeout=timeout)
+                verdicts[test.id], detail = self._judged(ran, want)
+                timeouts += verdicts[test.id] == "timeout"
+                if detail:
+                    details[test.id] = detail
+        passed = sum(verdict == "passed" for verdict in verdicts.values())
+        return Grade(passed == len(tests), passed / len(tests), verdicts, details)
+
+    def _judged(self, ran: ExecResult, want: str) -> tuple[str, str]:
+        if ran.timed_out:
+            return "timeout", f"ran out of time after {ran.wall_s:.1f} s"
+        if ran.oom:
+            return "error", "ran out of memory"
+        if ran.exit_code:
+            return "error", f"exit code {ran.exit_code}: {_last(ran)}"
+        got = ran.stdout.decode(errors="replace")
+        if not ran.truncated and agree(got, want, self._tolerance):
+            return "passed", ""
+        return "failed", f"printed {_short(got)}, want {_short(want)}"
+
+
+def _last(ran: ExecResult) -> str:
+    return (ran.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1][:120]
+
+
+def _short(text: str) -> str:
+    shown = repr(text.rstrip())
+    return shown if len(shown) <= 60 else f"{shown[:45]}...{shown[-12:]}"
