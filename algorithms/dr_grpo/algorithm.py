@@ -29,7 +29,7 @@ class DrGrpo:
     Config = DrGrpoConfig
     loss_defaults: dict[str, Any] = {
         "agg_mode": "seq-mean-token-sum-norm",  # no 1/|o_i|: long wrong replies are punished as much as short ones
-        "norm_constant": 192.0,  # the default of rollout.max_response_tokens; any constant gives the same direction
+        "norm_constant": 128.0,  # the built-in task's longest reply; any constant gives the same direction
         "kl_coef": 0.0,  # the paper trains without
         "clip_ratio_low": 0.2,  # PPO's
         "clip_ratio_high": 0.2,

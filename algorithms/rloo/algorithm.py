@@ -31,7 +31,7 @@ class Rloo:
     defaults: dict[str, Any] = {"rollout": {"dynamic_sampling": False}}
     loss_defaults: dict[str, Any] = {
         "agg_mode": "seq-mean-token-sum-norm",  # the log-probability of the whole reply
-        "norm_constant": 192.0,  # the default of rollout.max_response_tokens; any constant gives the same direction
+        "norm_constant": 128.0,  # the built-in task's longest reply; any constant gives the same direction
         "kl_coef": 0.03,  # the paper's for summaries
         "kl_in": "reward",
         "kl_type": "k1",  # log p / q

@@ -35,11 +35,11 @@ Group = list[list[T]]
 
 LOSSES = {  # aggregation, lower and upper clip, dual clip, weight of the KL in the loss
     "grpo": ("sequence", 0.2, 0.2, 3.0, 0.04),
-    "dr_grpo": (192.0, 0.2, 0.2, INF, 0.0),
+    "dr_grpo": (128.0, 0.2, 0.2, INF, 0.0),
     "dapo": ("token", 0.2, 0.28, INF, 0.0),
     "gspo": ("sequence", 3e-4, 4e-4, INF, 0.0),
     "cispo": ("token", 1.0, 4.0, INF, 0.0),
-    "rloo": (192.0, 0.2, 0.2, INF, 0.0),
+    "rloo": (128.0, 0.2, 0.2, INF, 0.0),
     "reinforce_pp": ("token", 0.2, 0.2, INF, 0.0),
     "ppo": ("token", 0.2, 0.2, INF, 0.0),
     "gigpo": ("token", 0.2, 0.2, 3.0, 0.01),

@@ -63,6 +63,25 @@ def test_one_update(name, model, tmp_path):
     assert ("critic/loss" in row) == (name == "ppo")
 
 
+SMALL = (
+    "rollout.tasks=2", "rollout.n=4", "rollout.dynamic_sampling=false", "trainer.steps=1", "trainer.eval_tasks=1",
+    "trainer.threads=1", "env.workers=1", "trainer.report=false", "trainer.logger=[]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_update_of_the_built_in_model(name, tmp_path):
+    """As ``python -m algorithms.NAME.train`` does it, on the built-in task, of fewer episodes."""
+    method = load_algorithm(name)
+    config = resolve(method, [*SMALL, f"trainer.run_dir={tmp_path / 'run'}"])
+    Trainer(config, method(config.algorithm)).run()
+    (row,) = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert all(math.isfinite(value) for value in row.values())
+    assert row["grad_norm"] > 0
+    assert row["groups/kept"] == 2
+    assert row["infra_errors"] == 0
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_line_knows_it(name):
     method = load_algorithm(name)
