@@ -10,7 +10,7 @@ Use it through :func:`sandbox.open_sandbox`::
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -129,6 +129,7 @@ class Sandbox(abc.ABC):
 
     limits: Limits
     backend: str  # the name that open_sandbox takes for it: what "auto" chose
+    spare: Callable[[], Sandbox] | None = None  # opens an empty sandbox of the same kind for a fork; a pool's own
 
     @abc.abstractmethod
     def run(

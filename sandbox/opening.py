@@ -24,6 +24,7 @@ def open_sandbox(
     *,
     read_only: Sequence[str] = (),
     image: str | None = None,
+    packages: Sequence[str] = (),
 ) -> Sandbox:
     """Open a sandbox with an empty workspace. Its ``backend`` says which one it is.
 
@@ -34,6 +35,8 @@ def open_sandbox(
         limits: budgets; the defaults of :class:`Limits` when None.
         require: names of guarantees that must hold (see ``sandbox.probe.GUARANTEES``), proved by a live probe.
         read_only: more paths of the host that code inside may read, each shown at its own place.
+        packages: installed distributions that Python code inside can import, with all they require (such as "pytest");
+            backend="namespaces" only.
         image: of Docker: a name that the daemon knows, or the path of a tar; needs backend="docker".
 
     Raises:
@@ -44,21 +47,28 @@ def open_sandbox(
     limits = limits or Limits()
     if image is not None and backend != "docker":
         raise ValueError(f"image={image!r} has no meaning for backend={backend!r}: use backend='docker'")
+    if packages and backend not in ("auto", "namespaces"):
+        raise ValueError(f"packages has no meaning for backend={backend!r}: use backend='namespaces'")
     if backend == "unsafe" and read_only:
         raise ValueError("read_only has no meaning for backend='unsafe', where everything is visible: leave it out")
     if backend != "auto":
-        return _open(backend, limits, require, read_only, image)
+        return _open(backend, limits, require, read_only, image, packages)
     reasons = []
-    for candidate in AUTO:
+    for candidate in AUTO if not packages else ("namespaces",):
         try:
-            return _open(candidate, limits, require, read_only, None)
+            return _open(candidate, limits, require, read_only, None, packages)
         except SandboxUnavailable as error:
             reasons.append(f"{candidate}: {error}")
     raise SandboxUnavailable("; or ".join(reasons))
 
 
 def _open(
-    backend: str, limits: Limits, require: Collection[str], read_only: Sequence[str], image: str | None
+    backend: str,
+    limits: Limits,
+    require: Collection[str],
+    read_only: Sequence[str],
+    image: str | None,
+    packages: Sequence[str],
 ) -> Sandbox:
     if require:
         from sandbox.probe import demand
@@ -74,4 +84,4 @@ def _open(
         return UnsafeSandbox(limits)
     from sandbox.namespaces import NamespaceSandbox
 
-    return NamespaceSandbox(limits, read_only=read_only)
+    return NamespaceSandbox(limits, read_only=read_only, packages=packages)

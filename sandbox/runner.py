@@ -25,7 +25,7 @@ import marshal
 import os
 import queue
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
@@ -101,10 +101,11 @@ class Worker(abc.ABC):
 
 
 class _NamespaceWorker(Worker):
-    def __init__(self, limits: Limits, preload: Sequence[str]) -> None:
+    def __init__(self, limits: Limits, preload: Sequence[str], packages: Sequence[str], network: bool) -> None:
         from sandbox.namespaces.box import Box
+        from sandbox.namespaces.family import Sight
 
-        self._box = Box(limits, "job", preload=preload)
+        self._box = Box(limits, "job", Sight(packages=tuple(packages), preload=tuple(preload)), network=network)
 
     def run(self, payload: int, timeout: float, link: Link) -> tuple[ExecResult, Stream]:
         started = time.monotonic()
@@ -130,10 +131,9 @@ class _NamespaceWorker(Worker):
 class Runner:
     """A fixed number of workers. Thread-safe; opened by :func:`open_runner`, used in the process that opened it."""
 
-    def __init__(self, limits: Limits, workers: int, backend: str, preload: Sequence[str]) -> None:
+    def __init__(self, limits: Limits, workers: int, open_worker: Callable[[], Worker]) -> None:
         self.limits = limits
-        self._backend = backend
-        self._preload = tuple(preload)
+        self._open = open_worker
         self._pid = os.getpid()
         self._closed = False
         self._free: queue.LifoQueue[Worker | None] = queue.LifoQueue()  # a worker that runs before one yet to start
@@ -141,13 +141,6 @@ class Runner:
         for _ in range(workers - 1):
             self._free.put(None)
         self._free.put(self._open())  # fails here where nothing works; the other workers start when they are needed
-
-    def _open(self) -> Worker:
-        if self._backend == "unsafe":
-            from sandbox.unsafe import UnsafeWorker
-
-            return UnsafeWorker(self.limits)
-        return _NamespaceWorker(self.limits, self._preload)
 
     def run(
         self,
@@ -220,12 +213,16 @@ def open_runner(
     backend: str = "auto",
     *,
     preload: Sequence[str] = PRELOAD,
+    packages: Sequence[str] = (),
+    network: bool = False,
 ) -> Runner:
     """Open a runner of up to ``workers`` jobs at once, with the backends of :func:`sandbox.open_sandbox`.
 
     Args:
         limits: budgets of one job.
-        preload: standard-library modules loaded once per worker: their import is free in a job, each fork a bit dearer.
+        preload: modules loaded once for all workers: their import is free in a job, each fork a bit dearer.
+        packages: installed distributions that jobs can import, with what they require.
+        network: every job has a network of its own (a loopback) and System V IPC, which take a millisecond to make.
 
     Raises:
         SandboxUnavailable: the backend does not work here; the message names the remedy.
@@ -236,4 +233,11 @@ def open_runner(
     check_backend(backend, ("auto", "namespaces", "unsafe"))
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
-    return Runner(limits or Limits(), workers, backend, preload)
+    budgets = limits or Limits()
+    if backend == "unsafe":
+        from sandbox.unsafe import UnsafeWorker
+
+        if packages:
+            raise ValueError("packages has no meaning for backend='unsafe': leave it out")
+        return Runner(budgets, workers, lambda: UnsafeWorker(budgets))
+    return Runner(budgets, workers, lambda: _NamespaceWorker(budgets, preload, packages, network))

@@ -19,11 +19,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from sandbox import files
-from sandbox.base import ExecResult, Limits, Sandbox, SandboxError
+from sandbox import archive, files
+from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot
 from sandbox.collect import Stream, anonymous, collect, pipe
-from sandbox.namespaces.box import init_code
+from sandbox.namespaces.family import codes
 from sandbox.runner import Link, Worker
 
 _CHILDREN = resource.RUSAGE_CHILDREN
@@ -105,6 +106,16 @@ _BOOT = (
 )
 
 
+@dataclass
+class UnsafeSnapshot(Snapshot):
+    """A copy; None when closed."""
+
+    copy: archive.Archive | None
+
+    def close(self) -> None:
+        self.copy = None
+
+
 class UnsafeSandbox(Sandbox):
     """The contract of :class:`sandbox.Sandbox` for trusted code."""
 
@@ -161,6 +172,37 @@ class UnsafeSandbox(Sandbox):
         self._check()
         return files.export(self._dirfd, self.limits.disk_bytes, self.limits.files)
 
+    def snapshot(self) -> UnsafeSnapshot:
+        with self._lock:
+            self._check()
+            return UnsafeSnapshot(archive.save(self._dirfd, self.limits.disk_bytes, self.limits.files))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        if not isinstance(snapshot, UnsafeSnapshot) or snapshot.copy is None:
+            raise ValueError("restore needs an open snapshot of a sandbox with backend='unsafe'")
+        with self._lock:
+            self._check()
+            fresh = tempfile.mkdtemp(dir=self._folder.name)
+            root = os.open(fresh, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                archive.load(root, snapshot.copy)
+            except BaseException:
+                os.close(root)
+                raise
+            os.rename(self._work, tempfile.mkdtemp(dir=self._folder.name))
+            os.rename(fresh, self._work)
+            os.close(self._dirfd)
+            self._dirfd = root
+
+    def fork(self) -> UnsafeSandbox:
+        other = UnsafeSandbox(self.limits)
+        try:
+            other.restore(self.snapshot())
+        except BaseException:
+            other.close()
+            raise
+        return other
+
     def close(self) -> None:
         if self._dirfd >= 0:
             os.close(self._dirfd)
@@ -176,7 +218,7 @@ class UnsafeWorker(Worker):
 
     def run(self, payload: int, timeout: float, link: Link) -> tuple[ExecResult, Stream]:
         streams, (out, err, emit) = _streams(self._limits.output_bytes, 3)
-        init = anonymous(marshal.dumps(init_code()))
+        init = anonymous(marshal.dumps(codes()[0][1]))
         null = os.open(os.devnull, os.O_RDONLY)
         folder = tempfile.TemporaryDirectory(prefix=f"codegym-unsafe-{os.getpid()}-", ignore_cleanup_errors=True)
         try:

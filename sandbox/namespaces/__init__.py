@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 
 from sandbox import files
-from sandbox.base import ExecResult, Limits, Sandbox
+from sandbox.base import ExecResult, Limits, Sandbox, Snapshot
 from sandbox.collect import anonymous
-from sandbox.namespaces.box import Box, environment
+from sandbox.namespaces.box import Box
+from sandbox.namespaces.family import Sight
+from sandbox.namespaces.layers import NamespaceSnapshot, Workspace
+from sandbox.namespaces.shell import NamespaceShell
 
 
 class NamespaceSandbox(Sandbox):
@@ -25,10 +29,13 @@ class NamespaceSandbox(Sandbox):
 
     backend = "namespaces"
 
-    def __init__(self, limits: Limits, *, read_only: Sequence[str] = ()) -> None:
+    def __init__(self, limits: Limits, *, read_only: Sequence[str] = (), packages: Sequence[str] = ()) -> None:
         self.limits = limits
-        self._box = Box(limits, "run", read_only=read_only)
-        self._lock = threading.Lock()
+        self._sight = Sight(read_only=tuple(read_only), packages=tuple(packages))
+        self._box = Box(limits, "run", self._sight)
+        self._files = Workspace(self._box)
+        self._shells: weakref.WeakSet[NamespaceShell] = weakref.WeakSet()
+        self._lock = threading.RLock()
         self.cgroup_version = self._box.cgroup.version if self._box.cgroup else 0  # 0: limits by rlimits only
         self.own_uid = self._box.owner is not None  # a real uid of its own, not one in a user namespace
 
@@ -45,14 +52,15 @@ class NamespaceSandbox(Sandbox):
             raise ValueError("argv must be a non-empty list of strings, e.g. ['sh', '-c', 'make']")
         with self._lock:
             self._box.check()
-            os.fchmod(self._box.dirfd, 0o755)  # an earlier command may have closed its own workspace
+            with self._box.workspace() as root:
+                os.fchmod(root, 0o755)  # an earlier command may have closed its own workspace
             started = time.monotonic()
             out, out_write = self._box.output(self.limits.output_bytes)
             err, err_write = self._box.output(self.limits.output_bytes)
             given = [anonymous(stdin), out_write, err_write]
             try:
                 try:
-                    request = ("run", [str(a) for a in argv], cwd, {**environment(), **(env or {})})
+                    request = ("run", [str(a) for a in argv], cwd, {**self._sight.environment(), **(env or {})})
                     self._box.start(request, given)
                 finally:
                     for fd in given:
@@ -63,16 +71,58 @@ class NamespaceSandbox(Sandbox):
                 os.close(err.fd)
 
     def write(self, files_: Mapping[str, bytes]) -> None:
-        self._box.check()
-        files.write(self._box.dirfd, files_, self._box.owner)
+        with self._box.workspace() as root:
+            files.write(root, files_, self._box.owner)
 
     def read(self, path: str) -> bytes:
-        self._box.check()
-        return files.read(self._box.dirfd, path, self.limits.disk_bytes)
+        with self._box.workspace() as root:
+            return files.read(root, path, self.limits.disk_bytes)
 
     def export(self) -> dict[str, bytes]:
-        self._box.check()
-        return files.export(self._box.dirfd, self.limits.disk_bytes, self.limits.files)
+        with self._box.workspace() as root:
+            return files.export(root, self.limits.disk_bytes, self.limits.files)
+
+    def snapshot(self) -> NamespaceSnapshot:
+        with self._lock:
+            self._box.check()
+            return self._files.snapshot(copy=self._has_shell())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        with self._lock:
+            self._box.check()
+            if not isinstance(snapshot, NamespaceSnapshot) or snapshot.closed:
+                raise ValueError("restore needs an open snapshot of a sandbox of namespaces that this process opened")
+            for shell in list(self._shells):
+                shell.close()  # its processes are in the old workspace
+            self._files.restore(snapshot)
+
+    def fork(self) -> NamespaceSandbox:
+        other = self.spare() if self.spare else self._sibling()
+        assert isinstance(other, NamespaceSandbox)
+        try:
+            with self._lock:
+                self._box.check()
+                self._files.fork_into(other._files, copy=self._has_shell())
+        except BaseException:
+            other.close()
+            raise
+        return other
+
+    def _sibling(self) -> NamespaceSandbox:
+        return NamespaceSandbox(self.limits, read_only=self._sight.read_only, packages=self._sight.packages)
+
+    def shell(self) -> NamespaceShell:
+        with self._lock:
+            self._box.check()
+            shell = NamespaceShell(self._box, self._sight)
+            self._shells.add(shell)
+            return shell
+
+    def _has_shell(self) -> bool:
+        return any(not shell.closed for shell in self._shells)
 
     def close(self) -> None:
+        for shell in list(self._shells):
+            shell.close()
         self._box.close()
+        self._files.clear()

@@ -1,67 +1,36 @@
-"""A running sandbox of namespaces: one bubblewrap with our PID 1 in it, and the socket to it.
+"""A running sandbox of namespaces: its PID 1, the socket to it, and its limits.
 
-Both users of it start commands the same way: ``NamespaceSandbox`` keeps one workspace over many commands,
-``sandbox.runner`` gives every job a fresh one. PID 1 is ``init.py``, compiled here and run by the same interpreter.
+Its users start commands the same way: ``NamespaceSandbox`` keeps one workspace over many commands, its shell is a box
+that shares the namespaces of another, and ``sandbox.runner`` gives every job a fresh workspace. PID 1 is
+``inside/member.py``.
 """
 
 from __future__ import annotations
 
 import array
 import contextlib
-import functools
-import itertools
 import marshal
 import os
 import resource
-import select
-import signal
 import socket
 import struct
-import subprocess
+import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from math import ceil
-from pathlib import Path
-from types import CodeType
 from typing import Any
 
-from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable, WorkspaceError
-from sandbox.collect import Stream, anonymous, collect, cpu_exhausted, exit_code, pipe
-from sandbox.namespaces import bwrap, seccomp
+from sandbox.base import ExecResult, Limits, SandboxError, WorkspaceError
+from sandbox.collect import Stream, collect, cpu_exhausted, exit_code, pipe
+from sandbox.namespaces import seccomp
 from sandbox.namespaces.cgroup import Cgroup
+from sandbox.namespaces.family import ENVIRONMENT, Family, Sight, await_ready, environment, ids, join, kill
 
-_START_S = 20.0  # a cold start takes 30 ms; a loaded machine may need seconds
-# As root every sandbox has a uid of its own, above those that systems and container tools hand out, so that the
-# kernel's per-user budgets are per sandbox.
-_UID_BASE, _UID_COUNT = 2_000_000_000, 1_000_000
-_UIDS = itertools.count()
-_USER_IDS = (1000, 1000)  # inside a user namespace; not 0, to which /proc/sys/net would belong
-_BOOT = "import marshal,os;f=os.fdopen({},'rb');c,a=marshal.load(f);f.close();exec(c,globals());boot(a,{})"
-
-ENVIRONMENT: Mapping[str, str] = {
-    "HOME": "/box/work",
-    "LANG": "C.UTF-8",
-    "PYTHONDONTWRITEBYTECODE": "1",  # exports hold what the code wrote, not caches
-    "PYTHONHASHSEED": "0",  # the same command prints the same
-}
-
-
-def environment() -> dict[str, str]:
-    """The variables of commands inside; nothing is taken from the host's."""
-    return {**ENVIRONMENT, "PATH": bwrap.search_path()}
-
-
-@functools.cache
-def init_code() -> CodeType:
-    """PID 1's program, for this interpreter."""
-    path = Path(__file__).with_name("init.py")
-    return compile(path.read_text(), "<init>", "exec", dont_inherit=True)
-
-
-@functools.cache
-def _last_capability() -> int:
-    return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
+__all__ = ["ENVIRONMENT", "Box", "environment"]
+_MARKED = struct.pack("<i", 3)
+_ANSWER_S = 60.0  # for a request that starts nothing; milliseconds on a healthy machine
 
 
 def _group(limits: Limits) -> Cgroup | None:
@@ -79,9 +48,9 @@ def _rlimits(limits: Limits, grouped: bool) -> list[tuple[int, int, int]]:
         (resource.RLIMIT_FSIZE, limits.disk_bytes, limits.disk_bytes),
         (resource.RLIMIT_NOFILE, 1024, 1024),
     ]
-    if not grouped:  # without a control group: per process, and per user of this namespace
+    if not grouped:  # per process, and per command: each has a user namespace of its own
         rows.append((resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes))
-        rows.append((resource.RLIMIT_NPROC, limits.pids + 1, limits.pids + 1))  # PID 1 counts
+        rows.append((resource.RLIMIT_NPROC, limits.pids, limits.pids))
     return rows
 
 
@@ -90,8 +59,8 @@ class Box:
 
     Args:
         mode: "run" for commands in one workspace, "job" for a fresh workspace per job.
-        read_only: more host paths to show.
-        preload: modules imported once in PID 1, which jobs are forked from.
+        network: a job has a network namespace with a loopback of its own, instead of no sockets but UNIX pairs.
+        partner: the box whose namespaces, uid and limits this one shares; only its processes are its own.
 
     Raises:
         SandboxUnavailable: it cannot start here; the message says why and what to do.
@@ -99,96 +68,78 @@ class Box:
     """
 
     def __init__(
-        self, limits: Limits, mode: str, *, read_only: Sequence[str] = (), preload: Sequence[str] = ()
+        self, limits: Limits, mode: str, sight: Sight, *, network: bool = True, partner: Box | None = None
     ) -> None:
-        program = bwrap.find()
-        bwrap.check_shown(read_only)
-        filter_program = seccomp.program(network=mode == "run", ipc=mode == "run")
+        filter_program = seccomp.program(network=network, ipc=network)
         root = os.geteuid() == 0
-        number = _UID_BASE + (os.getpid() * 997 + next(_UIDS)) % _UID_COUNT
-        self.uid, self.gid = (number, number) if root else _USER_IDS
+        self.uid, self.gid = ids()
         self.owner = (self.uid, self.gid) if root else None
-        self.limits = limits
-        self.cgroup = _group(limits)
-        self.dirfd = self._pidfd = -1
+        self.limits, self.sight = limits, sight
+        self._pidfd = -1
+        self._work_lock = threading.RLock()
+        self._work: list[int] = []  # the descriptor of the workspace, if there is one
         self._pid = os.getpid()
         self._dead = ""
-        self._oom_seen = 0
-        groups = self.cgroup.procs if self.cgroup else []
-        config = {
-            "mode": mode,
-            "uid": self.uid,
-            "gid": self.gid,
-            "drop_uid": root,
-            "disk_bytes": limits.disk_bytes,
-            "files": limits.files,
-            "cgroup": groups,
-            "rlimits": _rlimits(limits, self.cgroup is not None),
-            "last_capability": _last_capability(),
-            "filter": filter_program,
-            "preload": list(preload),
-        }
+        self.unused: deque[str] = deque()  # layers to delete (see layers.py)
+        self.family = join(sight)
+        self.cgroup: Cgroup | None = partner.cgroup if partner else None
+        self._oom_seen = self.cgroup.oom_kills() if self.cgroup else 0
+        joined: list[int] = []
         self._socket, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # tells PID 1's id out here
-        self._log = os.memfd_create("stderr")
-        etc = {path: anonymous(data) for path, data in bwrap.etc_files(self.uid, self.gid).items()}
-        args = bwrap.arguments(user=None if root else _USER_IDS, read_only=read_only, etc=etc)
-        # Through a descriptor: /proc/1/cmdline would show host paths to the code inside.
-        args_fd = anonymous("".join(a + "\0" for a in args).encode(errors="surrogateescape"))
-        boot = anonymous(marshal.dumps((init_code(), config)))
-        given = [boot, args_fd, inner.fileno(), *etc.values()]
-        python = [bwrap.interpreter(), "-s", "-P", "-S", "-X", "utf8", "-c", _BOOT.format(boot, inner.fileno())]
-        self._process: subprocess.Popen[bytes] | None = None
         try:
-            try:
-                self._process = subprocess.Popen(
-                    [program, "--args", str(args_fd), *python],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=self._log,
-                    env=environment(),
-                    cwd="/",
-                    pass_fds=[*given, *groups],
-                    start_new_session=True,
-                )
-            finally:
-                inner.detach()
-                for fd in given:
-                    os.close(fd)
-            self._await_ready(mode)
+            if partner is None:
+                self.cgroup = _group(limits)
+            groups = self.cgroup.procs if self.cgroup else []
+            if partner is not None:
+                joined = partner.request(("namespaces",))[1]
+            config = {
+                "mode": "shell" if partner else mode,
+                "uid": self.uid,
+                "gid": self.gid,
+                "user": not root,
+                "drop_uid": root,
+                "own_users": not groups,
+                "network": network,
+                "disk_bytes": limits.disk_bytes,
+                "files": limits.files,
+                "groups": len(groups),
+                "rlimits": _rlimits(limits, self.cgroup is not None),
+                "filter": filter_program,
+            }
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # tells PID 1's id out here
+            with inner:
+                self.family.spawn(config, [inner.fileno(), *groups, *joined])
+            self._pidfd, given = await_ready(self._socket, self.family.stderr)
+            self._work += given
+            if self._pidfd < 0 or len(given) != (config["mode"] == "run"):
+                raise SandboxError("PID 1 of the sandbox answered without its descriptors")
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
         except BaseException:
-            if self._process is not None:
-                self._process.kill()
-            self._finisher()()
+            self._finisher(partner is None)()
             raise
-        self._finish = self._finisher()
+        finally:
+            for fd in joined:
+                os.close(fd)
+        self._finish = self._finisher(partner is None)
 
-    def _finisher(self) -> weakref.finalize[..., Box]:
-        fds = [fd for fd in (self._log, self.dirfd) if fd >= 0]
-        return weakref.finalize(self, _end, self._pid, self._socket, self._pidfd, self._process, self.cgroup, fds)
+    @contextlib.contextmanager
+    def workspace(self) -> Iterator[int]:
+        """A descriptor of the workspace, which stays what it is meanwhile."""
+        with self._work_lock:
+            self.check()
+            yield self._work[0]
 
-    def _await_ready(self, mode: str) -> None:
-        message, ancillary = b"", list[tuple[int, int, bytes]]()
-        if select.select([self._socket], [], [], _START_S)[0]:
-            message, ancillary, _, _ = self._socket.recvmsg(16, socket.CMSG_SPACE(12) + socket.CMSG_SPACE(4))
-        if message != b"ready":
-            reason = self._stderr() or "no answer from PID 1"
-            raise SandboxUnavailable(
-                f"namespaces do not work here ({reason}): {bwrap.INSTALL}, and allow user namespaces "
-                "(sysctl kernel.apparmor_restrict_unprivileged_userns=0; in Docker --security-opt seccomp=unconfined "
-                "--security-opt systempaths=unconfined --cap-add SYS_ADMIN)"
-            )
-        for _, kind, data in ancillary:
-            if kind == socket.SCM_CREDENTIALS:
-                self._pidfd = os.pidfd_open(struct.unpack("3i", data[:12])[0])
-            elif kind == socket.SCM_RIGHTS:
-                (self.dirfd,) = array.array("i", data)
-        if self._pidfd < 0 or (mode == "run") != (self.dirfd >= 0):
-            raise SandboxError("PID 1 of the sandbox answered without its descriptors")
+    def exchange(self, request: tuple[Any, ...], fds: Sequence[int] = ()) -> Any:
+        """A request after which the workspace is another one. Raises as ``request``; then it is as before."""
+        with self._work_lock:
+            result, work = self.request(request, fds)
+            os.close(self._work.pop())
+            self._work += work
+            return result
 
-    def _stderr(self) -> str:
-        text = os.pread(self._log, 2000, max(0, os.fstat(self._log).st_size - 2000))
-        return " | ".join(text.decode(errors="replace").strip().splitlines()[-3:])
+    def _finisher(self, own_group: bool) -> weakref.finalize[..., Box]:
+        group = self.cgroup if own_group else None
+        return weakref.finalize(self, _end, self._pid, self._socket, self._pidfd, self.family, group, self._work)
 
     def start(self, request: tuple[Any, ...], fds: Sequence[int]) -> None:
         """Send a request to PID 1; ``finish`` must follow."""
@@ -208,7 +159,7 @@ class Box:
             raise SandboxError("this sandbox was opened by another process: open one in each process")
 
     def _failed(self, reason: str) -> SandboxError:
-        error = SandboxError(f"the sandbox failed: {reason} {self._stderr()}".rstrip())
+        error = SandboxError(f"the sandbox failed: {reason} {self.family.stderr()}".rstrip())
         self._dead = reason
         self._finish()
         return error
@@ -218,38 +169,65 @@ class Box:
 
         Raises:
             SandboxError: the machine failed; the box is dead then.
-        WorkspaceError: a job's files do not fit.
+            WorkspaceError: a job's files do not fit.
         """
         try:
-            expired = collect(streams, self._socket.fileno(), timeout, self._kill)
-            reply = self._socket.recv(1 << 13)
+            expired = collect(streams, self._socket.fileno(), timeout, self.kill)
+            (status, cpu), _ = self.answer()
         except (OSError, SandboxError) as error:
             raise self._failed(str(error)) from error
-        if not reply:
-            raise self._failed("PID 1 died")
-        kind = struct.unpack_from("<i", reply)[0]
-        if kind == 2:
-            text = reply[4:].decode(errors="replace")
-            raise WorkspaceError(f"the files do not fit ({text}): raise Limits.disk_bytes or Limits.files")
-        if kind != 0:
-            raise self._failed(reply[4:].decode(errors="replace"))
-        _, status, cpu = struct.unpack("<iid", reply)
         code = exit_code(status)
         return ExecResult(
             exit_code=code,
             stdout=streams[0].data,
             stderr=streams[1].data,
             timed_out=expired or cpu_exhausted(code),
-            oom=self._oom_since_last(),
+            oom=self.oom_since_last(),
             truncated=streams[0].truncated or streams[1].truncated,
             wall_s=time.monotonic() - started,
             cpu_s=cpu,
         )
 
-    def _kill(self) -> None:
+    def answer(self) -> tuple[Any, list[int]]:
+        """Read one answer of PID 1: its result and descriptors.
+
+        Raises:
+            SandboxError: the machine failed.
+            WorkspaceError: what the request would write does not fit.
+        """
+        return _result(*self._receive())
+
+    def _receive(self) -> tuple[bytes, list[int]]:
+        self._socket.settimeout(_ANSWER_S)
+        message, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, 8)
+        self._socket.settimeout(None)
+        if not message:
+            raise SandboxError("PID 1 died")
+        return message, fds
+
+    def request(self, request: tuple[Any, ...], fds: Sequence[int] = ()) -> tuple[Any, list[int]]:
+        """Ask PID 1 for something that starts nothing. Raises as ``answer``; the box lives on."""
+        self.start(request, fds)
+        return self.answer()
+
+    def kill(self) -> None:
+        """Kill the command that runs now; its end is answered as usual."""
         self._socket.send(b"kill")
 
-    def _oom_since_last(self) -> bool:
+    def mark(self) -> bool:
+        """What lives now in a shell is to survive the next kill, but for the shell. False if the shell has ended."""
+        self._socket.send(b"mark")
+        ended = False
+        while (answer := self._receive())[0] != _MARKED:
+            _result(*answer)
+            ended = True
+        return not ended
+
+    def fileno(self) -> int:
+        """Readable when an answer has come."""
+        return self._socket.fileno()
+
+    def oom_since_last(self) -> bool:
         if self.cgroup is None:
             return False
         before, self._oom_seen = self._oom_seen, self.cgroup.oom_kills()
@@ -268,23 +246,27 @@ class Box:
         self._finish()
 
 
-def _end(
-    pid: int,
-    control: socket.socket,
-    pidfd: int,
-    process: subprocess.Popen[bytes] | None,
-    cgroup: Cgroup | None,
-    fds: Sequence[int],
-) -> None:
+def _result(message: bytes, fds: list[int]) -> tuple[Any, list[int]]:
+    kind = struct.unpack_from("<i", message)[0]
+    if kind == 0:
+        return marshal.loads(message[4:]), fds
+    text = message[4:].decode(errors="replace")
+    if kind == 2:
+        raise WorkspaceError(f"the files do not fit ({text}): raise Limits.disk_bytes or Limits.files")
+    raise SandboxError(text)
+
+
+def _end(pid: int, control: socket.socket, pidfd: int, family: Family, cgroup: Cgroup | None, work: list[int]) -> None:
     control.close()
-    if os.getpid() == pid:  # a fork of the opener only lets go of its copies
+    while work:
+        os.close(work.pop())
+    if os.getpid() != pid:  # a fork of the opener only lets go of its copies
         if pidfd >= 0:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)  # PID 1's end is everyone's
-        if process is not None:
-            process.wait()
-        if cgroup is not None:
-            cgroup.remove()
-    for fd in (*fds, pidfd):
-        if fd >= 0:
-            os.close(fd)
+            os.close(pidfd)
+        return
+    if pidfd >= 0:
+        kill(pidfd)
+        os.close(pidfd)
+    family.leave()
+    if cgroup is not None:
+        cgroup.remove()

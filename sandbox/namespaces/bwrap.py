@@ -1,8 +1,8 @@
 """What a sandbox sees: the arguments of bubblewrap.
 
 The root is empty and read-only but for the system's programs and libraries, a few generated files in /etc, the
-running interpreter's own prefix (at its own path, whatever the rights of the folders above it), and one tmpfs at /box
-that PID 1 mounts. Third-party packages are hidden: code inside sees a standard library and never this project.
+running interpreter's own prefix (at its own path, whatever the rights of the folders above it), and below /box what PID
+1 mounts: one tmpfs. Third-party packages are hidden: code inside sees a standard library and never this project.
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ INSTALL = "install bubblewrap (apt-get install bubblewrap, or pip install bubble
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives")
 _TAKEN = ("/tmp", "/var/tmp", "/dev", "/proc", "/box")  # what these show inside is the sandbox's own
+PACKAGES = "/packages"  # where chosen third-party packages are shown
 _DEVICES = ("null", "zero", "full", "random", "urandom")
-# PID 1's: mount the workspace, change to the sandbox uid, own files for it, kill it. Commands get none.
-_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_SETUID", "CAP_SETGID", "CAP_CHOWN", "CAP_KILL")
+# The keeper's and PID 1's: mount the workspace, start the loopback, become the sandbox uid, own files for it, kill it;
+# an overlay does what code inside may do with the rights of who mounted it. Commands get none.
+_CAPABILITIES = (
+    *("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_NET_ADMIN", "CAP_SETPCAP", "CAP_SETUID", "CAP_SETGID", "CAP_KILL"),
+    *("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"),
+)
 
 
 @functools.cache
@@ -91,22 +96,31 @@ def check_shown(read_only: Sequence[str]) -> None:
             raise ValueError(f"read_only={path!r} must be an existing absolute path outside {', '.join(_TAKEN)}")
 
 
-def etc_files(uid: int, gid: int) -> dict[str, bytes]:
-    """The generated files of /etc."""
+def names(uid: int, gid: int) -> dict[str, bytes]:
+    """The files of /etc that say who is who."""
     return {
         "/etc/passwd": f"root:x:0:0::/:/bin/sh\nsandbox:x:{uid}:{gid}::/box/work:/bin/sh\n".encode(),
         "/etc/group": f"root:x:0:\nsandbox:x:{gid}:\n".encode(),
+    }
+
+
+def etc_files() -> dict[str, bytes]:
+    """The other generated files of /etc."""
+    return {
         "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost\n",
         "/etc/nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files\n",
     }
 
 
-def arguments(*, user: tuple[int, int] | None, read_only: Sequence[str], etc: dict[str, int]) -> list[str]:
+def arguments(
+    *, user: tuple[int, int] | None, read_only: Sequence[str], packages: Sequence[str], etc: dict[str, int]
+) -> list[str]:
     """bubblewrap's arguments, without the program.
 
     Args:
         user: ids inside a new user namespace; None when root, whose uid is dropped for real by PID 1.
         read_only: more paths of the host to show, each at its own place.
+        packages: files and folders that are shown in PACKAGES.
         etc: path -> descriptor of a file to copy in.
     """
     args = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
@@ -125,9 +139,15 @@ def arguments(*, user: tuple[int, int] | None, read_only: Sequence[str], etc: di
     for path in () if _below(_prefix(), ["/usr"]) else (_prefix(),):
         args += [*_folders_above(path), "--ro-bind", path, path]
     for path in _hidden():
-        args += ["--tmpfs", path, "--remount-ro", path]
+        args += ["--tmpfs", path]
     for path in read_only:
         args += [*_folders_above(path), "--ro-bind", path, path]
+    for path in _hidden():  # now: something of them may be shown
+        args += ["--remount-ro", path]
+    if packages:
+        args += ["--perms", "0755", "--dir", PACKAGES]
+    for path in packages:
+        args += ["--ro-bind", path, f"{PACKAGES}/{os.path.basename(path)}"]
     for path in _ETC:
         args += ["--ro-bind-try", path, path]
     for path, fd in etc.items():
@@ -139,4 +159,6 @@ def arguments(*, user: tuple[int, int] | None, read_only: Sequence[str], etc: di
         args += ["--symlink", f"/proc/self/fd{target}", f"/dev/{name}"]
     args += ["--symlink", "/box/shm", "/dev/shm", "--remount-ro", "/dev"]
     args += ["--symlink", "/box/tmp", "/tmp", "--symlink", "/box/tmp", "/var/tmp"]
-    return [*args, "--proc", "/proc", "--perms", "0755", "--dir", "/box", "--remount-ro", "/", "--chdir", "/"]
+    for name in ("", "/work", "/tmp", "/shm", "/store", "/next"):
+        args += ["--perms", "0755", "--dir", f"/box{name}"]
+    return [*args, "--proc", "/proc", "--remount-ro", "/", "--chdir", "/"]

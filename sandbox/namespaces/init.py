@@ -1,29 +1,17 @@
-"""PID 1 of a sandbox: starts commands, kills what they leave behind, and is out of their reach.
+"""What PID 1 of a sandbox is made of: dropping rights, starting a command or a job, reaping, system calls by ctypes.
 
-The host compiles this module and runs it inside bubblewrap, in an interpreter with nothing else loaded; it imports only
-C modules and ctypes. It answers datagrams on one socket (EOF ends it, and the kernel then ends everything inside):
-
-    to it    marshal of ("run", argv, cwd, env) with descriptors stdin, stdout, stderr
-             marshal of ("job",) with descriptors payload, stdout, stderr, emit, and perhaps a link
-             b"kill": kill the command that runs now
-    from it  b"ready" with a descriptor of the workspace; then per command one of
-             struct "<iid" (0, wait status, CPU seconds of all its processes),
-             struct "<i" (1) + text: the machine failed, (2) + text: the files of a job do not fit
-
-What a command reads and writes passes by: it goes through descriptors of the host, never through this process, so the
-memory that later commands are forked from holds nothing of earlier ones.
+Runs inside, in an interpreter with nothing else loaded, so it imports only C modules and ctypes; the modules in
+``inside/`` build on it, and so does PID 1 of a container.
 """
 
 from __future__ import annotations
 
 import _signal as signal  # the modules under the standard library's: importing enum would cost 3 ms a start
-import _socket
 import ctypes
 import gc
 import marshal
 import os
 import resource
-import select
 import struct
 import sys
 
@@ -49,16 +37,6 @@ def _check(result: int, what: str) -> None:
 def _prctl(option: int, *arguments: int) -> int:
     values = [ctypes.c_ulong(a) for a in (*arguments, 0, 0, 0, 0)[:4]]
     return int(_libc.prctl(option, *values))
-
-
-def _mount_box(config: dict[str, Any]) -> None:
-    """One sized tmpfs for the workspace, /tmp, /var/tmp and /dev/shm (which are symlinks into it)."""
-    options = f"size={config['disk_bytes']},nr_inodes={config['files']},mode=755,uid={os.getuid()},gid={os.getgid()}"
-    flags = _MS_NOSUID | _MS_NODEV
-    _check(_libc.mount(b"box", _BOX.encode(), b"tmpfs", flags, options.encode()), "mounting the workspace")
-    for name in ("work", "tmp", "shm"):
-        os.mkdir(f"{_BOX}/{name}", 0o755)
-        os.chown(f"{_BOX}/{name}", config["uid"], config["gid"])
 
 
 def _drop(config: dict[str, Any], keep: int) -> None:
@@ -158,118 +136,6 @@ def _execute(code: CodeType, names: dict[str, Any]) -> int:
     return 0
 
 
-class _Server:
-    def __init__(self, config: dict[str, Any], socket: _socket.socket) -> None:
-        self.config = config
-        self.socket = socket
-        self.work = -1
-        self.wake, wake_write = os.pipe()
-        for fd in (self.wake, wake_write):
-            os.set_blocking(fd, False)
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")  # no ptrace, no /proc/1/mem, even with the same uid
-        for capability in range(config["last_capability"] + 1):  # for what is forked from here; its own stay
-            _check(_prctl(_PR_CAPBSET_DROP, capability), "dropping the bounding set")
-        _check(_prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL), "dropping the ambient set")
-        for name in config["preload"]:
-            __import__(name)
-
-    def serve(self) -> NoReturn:
-        if self.config["mode"] == "run":
-            _mount_box(self.config)
-            self.work = os.open(_WORK, os.O_RDONLY | os.O_DIRECTORY)
-            self.socket.sendmsg([b"ready"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", self.work))])
-        else:
-            self.socket.send(b"ready")
-        gc.collect()
-        gc.disable()
-        gc.freeze()  # a collection in a child would copy every page of the shared heap
-        while True:
-            message, fds = self._receive()
-            if message == b"kill":
-                continue  # came when its command had just ended
-            self.socket.send(self._perform(marshal.loads(message), fds))
-
-    def _receive(self) -> tuple[bytes, list[int]]:
-        message, ancillary, _, _ = self.socket.recvmsg(1 << 20, _socket.CMSG_SPACE(8 * 4))
-        if not message:
-            os._exit(0)
-        fds: list[int] = []
-        for _, _, data in ancillary:
-            fds += struct.unpack(f"{len(data) // 4}i", data[: len(data) // 4 * 4])
-        return message, fds
-
-    def _perform(self, request: tuple[Any, ...], fds: list[int]) -> bytes:
-        failure, failure_write = os.pipe()
-        try:
-            main = os.fork()
-        except OSError as error:
-            return struct.pack("<i", 1) + f"fork: {error.strerror}".encode()
-        if main == 0:
-            self._child(request, fds, failure_write)
-        for fd in (*fds, failure_write):
-            os.close(fd)
-        status, cpu = self._supervise(main)
-        text = os.read(failure, 4096)
-        os.close(failure)
-        if text:
-            return struct.pack("<i", 2 if text[:1] == b"W" else 1) + text[1:]
-        return struct.pack("<iid", 0, status, cpu)
-
-    def _child(self, request: tuple[Any, ...], fds: list[int], failure: int) -> NoReturn:
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.setsid()
-            for group in self.config["cgroup"]:
-                os.write(group, b"0")  # this process joins
-            if request[0] == "run":
-                os.fchdir(self.work)
-                failure = _place([*fds, failure])
-                os.set_inheritable(failure, False)
-                _drop(self.config, failure + 1)
-                _command(*request[1:])
-            payload, stdout, stderr, emit, *link = fds
-            _check(_libc.unshare(_CLONE_NEWNS), "unsharing mounts")
-            _mount_box(self.config)
-            os.chdir(_WORK)
-            null = os.open("/dev/null", os.O_RDONLY)
-            failure = _place([null, stdout, stderr, emit, *link, payload, failure])
-            _drop(self.config, failure + 1)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            try:
-                code, data = prepare(failure - 1)
-            except OSError as error:
-                os.write(failure, f"W{error}".encode(errors="replace")[:4000])
-                os._exit(125)
-            os.close(failure)
-            perform(code, data, 3, 4 if link else None)
-        except BaseException as error:
-            os.write(failure, f"M{type(error).__name__}: {error}".encode(errors="replace")[:4000])
-        os._exit(125)
-
-    def _supervise(self, main: int) -> tuple[int, float]:
-        """Wait for the main process or for b"kill"; then leave nothing alive. Its wait status, and the CPU of all."""
-        poll = select.poll()
-        poll.register(self.wake, select.POLLIN)
-        poll.register(self.socket.fileno(), select.POLLIN)
-        status, cpu = None, 0.0
-        while status is None:
-            for fd, _ in poll.poll():
-                if fd == self.wake:
-                    os.read(fd, 4096)
-                elif not self.socket.recv(16):
-                    os._exit(0)
-                else:
-                    _kill_all()
-            status, cpu = _reap(main, status, cpu, os.WNOHANG)
-        _kill_all()
-        status, cpu = _reap(main, status, cpu, 0)
-        return status or 0, cpu
-
-
 def _place(fds: list[int]) -> int:
     """Move descriptors to 0, 1, 2, ... in this order. Where the last one is now."""
     high = [os.dup2(fd, 64 + i) for i, fd in enumerate(fds)]  # out of the way of the targets
@@ -296,8 +162,3 @@ def _reap(main: int, status: int | None, cpu: float, flags: int) -> tuple[int | 
         cpu += usage.ru_utime + usage.ru_stime
         if pid == main:
             status = result
-
-
-def boot(config: dict[str, Any], fd: int) -> NoReturn:
-    """Serve on the socket ``fd`` until the host closes its end."""
-    _Server(config, _socket.socket(fileno=fd)).serve()

@@ -1,0 +1,211 @@
+"""How fast the sandbox is, beside a plain subprocess and, where a daemon answers, ``docker exec``.
+
+    python -m tests.perf.sandbox [--times 60] [--seconds 10] [--workers 2]
+
+Every figure is a median; what is compared is measured in turns, so that a busy machine slows all alike and the ratios
+stay true. CPU is that of this process and of all processes that ended. The last column says what the figure is meant to
+reach on a quiet machine with two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.grading.pytests import ARGUMENTS, PytestRunner
+from sandbox import Limits, Pool, Sandbox, SandboxUnavailable, open_sandbox
+from sandbox.namespaces import bwrap
+from sandbox.packages import places
+
+LIMITS = Limits(wall_s=300)
+FILES = {f"d{i % 20}/f{i}.py": b"x = %d\n" % i for i in range(1000)}
+TEST = b"def test_a():\n    assert 1 + 1 == 2\n"
+Run = Callable[[], object]
+
+
+def in_turns(times: int, ways: dict[str, Run]) -> dict[str, float]:
+    """The median of each way, in milliseconds."""
+    spent: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(times):
+        for name, act in ways.items():
+            started = time.perf_counter()
+            act()
+            spent[name].append(time.perf_counter() - started)
+    return {name: 1000 * statistics.median(seconds) for name, seconds in spent.items()}
+
+
+def per_second(seconds: float, workers: int, act: Run) -> float:
+    """How many a second, by so many threads."""
+    stop = time.monotonic() + seconds
+    counts = [0] * workers
+
+    def work(number: int) -> None:
+        while time.monotonic() < stop:
+            act()
+            counts[number] += 1
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(workers)]
+    started = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / (time.monotonic() - started)
+
+
+def say(figure: str, value: str, against: str, target: str) -> None:
+    print(f"{figure:44}{value:>14}   {against:34}{target}", flush=True)
+
+
+def opening(times: int) -> None:
+    def cold() -> None:
+        started = time.perf_counter()
+        box = open_sandbox("namespaces", LIMITS)
+        spent["cold"].append(time.perf_counter() - started)
+        box.close()
+
+    def pooled() -> None:
+        started = time.perf_counter()
+        box = pool.open()
+        spent["pool"].append(time.perf_counter() - started)
+        box.close()
+        time.sleep(0.05)  # for the next one to be ready: takers of a pool come at intervals
+
+    spent: dict[str, list[float]] = {"cold": [], "pool": [], "another": []}
+    for _ in range(times):
+        cold()
+    with open_sandbox("namespaces", LIMITS):
+        for _ in range(times):
+            started = time.perf_counter()
+            box = open_sandbox("namespaces", LIMITS)
+            spent["another"].append(time.perf_counter() - started)
+            box.close()
+    with Pool(4, "namespaces", LIMITS) as pool:
+        for _ in range(times):
+            pooled()
+    middle = {name: 1000 * statistics.median(seconds) for name, seconds in spent.items()}
+    say("open, from a pool", f"{middle['pool']:.2f} ms", "", "<= 2 ms")
+    say("open, the first", f"{middle['cold']:.2f} ms", "", "<= 25 ms")
+    say("open, while another is open", f"{middle['another']:.2f} ms", "", "")
+
+
+def commands(times: int, box: Sandbox, execute: Callable[[Sequence[str]], int] | None) -> None:
+    python = bwrap.interpreter()
+    for name, argv, target in (
+        ("run true", ["/usr/bin/true"], "<= 2 ms"),
+        ("run python -c pass", [python, "-c", "pass"], "<= 1.3 x a plain subprocess"),
+    ):
+        ways: dict[str, Run] = {
+            "sandbox": lambda argv=argv: box.run(argv),  # type: ignore[misc]
+            "plain": lambda argv=argv: subprocess.run(argv, env={}, capture_output=True),  # type: ignore[misc]
+        }
+        if execute is not None:
+            ways["docker exec"] = lambda argv=argv: execute(argv)  # type: ignore[misc]
+        middle = in_turns(times, ways)
+        against = f"{middle['sandbox'] / middle['plain']:.2f} x plain ({middle['plain']:.2f} ms)"
+        if execute is not None:
+            against += f", docker exec {middle['docker exec']:.0f} ms"
+        say(name, f"{middle['sandbox']:.2f} ms", against, target)
+    with box.shell() as shell:
+        middle = in_turns(times, {"shell": lambda: shell.run("true")})
+    say("a command of a persistent shell", f"{middle['shell']:.2f} ms", "", "")
+
+
+def snapshots(times: int, pool: Pool) -> None:
+    with pool.open() as box:
+        box.write(FILES)
+        box.snapshot().close()
+        spent: dict[str, list[float]] = {"restore": [], "fork": []}
+        for number in range(times):
+            box.write({"d1/f1.py": b"%d" % number})
+            started = time.perf_counter()
+            with box.snapshot() as snapshot:
+                box.restore(snapshot)
+            spent["restore"].append(time.perf_counter() - started)
+        for _ in range(times):
+            time.sleep(0.05)
+            started = time.perf_counter()
+            fork = box.fork()
+            spent["fork"].append(time.perf_counter() - started)
+            fork.close()
+        restore, fork_ms = (1000 * statistics.median(spent[name]) for name in ("restore", "fork"))
+        say("snapshot + restore of 1,000 files", f"{restore:.2f} ms", "", "<= 5 ms")
+        say("fork of 1,000 files", f"{fork_ms:.2f} ms", "", "<= 5 ms")
+
+
+def grading(seconds: float, workers: int, execute: Callable[[Sequence[str]], int] | None, shown: str) -> None:
+    test = f"{shown}/test_a.py"
+    argv = [bwrap.interpreter(), "-m", "pytest", *ARGUMENTS]
+    variables = {"PYTHONPATH": f"{shown}/packages", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def plain() -> None:
+        subprocess.run([*argv, test], cwd=shown, env=variables, check=True, capture_output=True)
+
+    with PytestRunner(workers=workers, limits=LIMITS) as runner:
+
+        def warm() -> None:
+            assert runner.run({"test_a.py": TEST}).exit_code == 0
+
+        ways = {"warm": warm, "plain": plain}
+        if execute is not None:
+            ways["docker exec"] = lambda: execute([*argv, test])  # type: ignore[assignment, return-value]
+        rates: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(3):
+            for name, act in ways.items():
+                rates[name].append(per_second(seconds / 3, workers, act))
+    rate = {name: statistics.median(found) for name, found in rates.items()}
+    against = f"{rate['warm'] / rate['plain']:.1f} x plain ({rate['plain']:.1f})"
+    if execute is not None:
+        against += f", {rate['warm'] / rate['docker exec']:.1f} x docker exec ({rate['docker exec']:.1f})"
+    say("graded pytest runs a second, warm", f"{rate['warm']:.1f}", against, ">= 4 x plain, >= 8 x docker exec")
+
+
+@contextlib.contextmanager
+def folder_with_pytest() -> Iterator[str]:
+    """A folder with a test and with pytest's packages, for those who run without the sandbox."""
+    with tempfile.TemporaryDirectory(dir="/opt" if os.access("/opt", os.W_OK) else None) as folder:
+        Path(folder).chmod(0o755)
+        Path(folder, "test_a.py").write_bytes(TEST)
+        Path(folder, "packages").mkdir()
+        for place in places(("pytest",)):
+            subprocess.run(["cp", "-r", place, f"{folder}/packages/"], check=True)
+        yield folder
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=60, help="of each latency (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=10, help="of each throughput (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=2, help="graded runs at once (default: %(default)s)")
+    options = parser.parse_args(argv)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
+    with contextlib.ExitStack() as stack:
+        shown = stack.enter_context(folder_with_pytest())
+        execute = None
+        try:
+            from tests.perf.docker_exec import docker_exec
+
+            variables = {"PYTHONPATH": f"{shown}/packages", "PYTHONDONTWRITEBYTECODE": "1"}
+            execute = stack.enter_context(docker_exec([shown], variables))
+        except SandboxUnavailable as error:
+            print(f"no docker exec to compare with: {error}")
+        opening(options.times)
+        with open_sandbox("namespaces", LIMITS) as box:
+            commands(options.times, box, execute)
+        with Pool(4, "namespaces", LIMITS) as pool:
+            snapshots(options.times, pool)
+        grading(options.seconds, options.workers, execute, shown)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
