@@ -8,6 +8,7 @@ Importing this registers the benchmarks; what they need is imported when it is u
 from benchmarks import classeval as classeval
 from benchmarks import contests as contests
 from benchmarks import evalplus as evalplus
+from benchmarks import exercism as exercism
 from benchmarks import humaneval as humaneval
 from benchmarks import humanevalfix as humanevalfix
 from benchmarks import mbpp as mbpp

@@ -15,21 +15,10 @@ import ast
 import sys
 from collections.abc import Iterable
 
-from benchmarks.base import Task, Test, register
+from benchmarks.base import Task, register
 from benchmarks.data import Row, clone, find, read_rows
-from benchmarks.functions import SOLUTION, FunctionBenchmark, function_task
+from benchmarks.functions import RUN, SOLUTION, FunctionBenchmark, function_task, unittest_tests
 from benchmarks.mbpp import used
-
-_RUN = """
-def _run(kind, method):
-    import unittest
-    result = unittest.TestResult()
-    unittest.TestSuite([kind(method)]).run(result)
-    for _, problem in (*result.failures, *result.errors):
-        raise AssertionError(problem.strip().splitlines()[-1])
-    assert result.testsRun == 1 and result.wasSuccessful()
-    assert not result.skipped and not result.expectedFailures
-"""
 
 
 @register("classeval")
@@ -45,13 +34,10 @@ class ClassEval(FunctionBenchmark):
     def make(self, row: Row) -> Task:
         from benchmarks.grading.remote import Suite
 
-        tests = ast.parse(row["test"])
-        kinds = [node for node in tests.body if isinstance(node, ast.ClassDef) and node.name in row["test_classes"]]
-        methods = [
-            Test(f"{kind.name}.{method.name}", f"_run({kind.name}, {method.name!r})")
-            for kind in kinds
-            for method in {node.name: node for node in kind.body if isinstance(node, ast.FunctionDef)}.values()
-            if method.name.startswith("test")
+        kinds = [
+            node
+            for node in ast.parse(row["test"]).body
+            if isinstance(node, ast.ClassDef) and node.name in row["test_classes"]
         ]
         imports = [
             line for line in row["import_statement"] if line.split()[1].partition(".")[0] in sys.stdlib_module_names
@@ -63,7 +49,7 @@ class ClassEval(FunctionBenchmark):
             files={SOLUTION: row["skeleton"].encode()},
             fixed={SOLUTION: row["solution_code"].encode()},
             suite=Suite(
-                used(row["solution_code"], row["test"]), setup="\n".join([*imports, _RUN, row["test"]]), in_place=True
+                used(row["solution_code"], row["test"]), setup="\n".join([*imports, RUN, row["test"]]), in_place=True
             ),
-            hidden=methods,
+            hidden=unittest_tests(kinds),
         )

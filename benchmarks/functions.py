@@ -180,6 +180,29 @@ def split_tests(source: str, called: str, prefix: str) -> tuple[Test, ...]:
     return tuple(tests)
 
 
+#: Setup of suites whose tests are methods of unittest classes.
+RUN = """
+def _run(kind, method):
+    import unittest
+    result = unittest.TestResult()
+    unittest.TestSuite([kind(method)]).run(result)
+    for _, problem in (*result.failures, *result.errors):
+        raise AssertionError(problem.strip().splitlines()[-1])
+    assert result.testsRun == 1 and result.wasSuccessful()
+    assert not result.skipped and not result.expectedFailures
+"""
+
+
+def unittest_tests(kinds: Iterable[ast.ClassDef]) -> tuple[Test, ...]:
+    """The test methods of unittest classes, one test each; the suite's setup holds :data:`RUN` and the classes."""
+    return tuple(
+        Test(f"{kind.name}.{method}", f"_run({kind.name}, {method!r})")
+        for kind in kinds
+        for method in dict.fromkeys(node.name for node in kind.body if isinstance(node, ast.FunctionDef))
+        if method.startswith("test")
+    )
+
+
 _ARROW = re.compile(r"\s*(?:==|=>|➞|->|→|returns|should return|=)\s*")
 
 

@@ -29,6 +29,8 @@ def register_all() -> None:
         ("MBPP", "mbpp"),
         ("MBPPPlus", "mbpp-plus"),
         ("ClassEval", "classeval"),
+        ("Exercism", "exercism"),
+        ("AiderPolyglot", "aider-polyglot"),
         ("QuixBugs", "quixbugs"),
         ("Stdio", "stdio"),
         ("APPS", "apps"),

@@ -8,7 +8,7 @@ names], "cpu_s": s, "in_place": bool}``; what the judge sends over the link is a
     [operation, reference, args]     answered by ["gave", value] (or ["gave", value, args afterwards] with in_place),
                                      ["raised", [class names], [args], text], ["stop"] or ["timeout"]
 
-A reference is ``"module:name"`` or the number of an object that an earlier answer named.
+A reference is ``"module:name"``, ``"module:"`` or the number of an object that an earlier answer named.
 """
 
 import builtins
@@ -56,7 +56,7 @@ def main(data: bytes, emit: Callable[[bytes], object], link: int) -> None:
             return objects[reference]
         module, _, name = reference.partition(":")
         found: Any = importlib.import_module(module)
-        for part in name.split("."):
+        for part in name.split(".") if name else ():
             found = getattr(found, part)
         return found
 
@@ -127,6 +127,7 @@ def main(data: bytes, emit: Callable[[bytes], object], link: int) -> None:
 
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
+    "value": lambda target: target,
     "getattr": getattr,
     "setattr": setattr,
     "delattr": delattr,

@@ -4,7 +4,7 @@ Its source, after that of :mod:`benchmarks.grading.values`, is the program of a 
 ``main(data, emit, link)``. Graded code never runs here: to the tests a name of the solution is a :class:`Remote`, which
 sends the arguments of a call over the link and gives back a plain value. ``data`` is JSON ``{"remote": {name:
 "module:name"}, "setup": source, "tests": [source, ...], "timeouts": n, "in_place": bool}``; the messages are JSON:
-``["start"]``, then ``[test, status, detail]`` as tests end.
+``["start"]``, then ``[test, status, detail]`` as tests end. ``_value(name)`` gives the plain value of a constant.
 
 What a Remote stands for (an instance of the solution's class, a generator) is not asked whether it equals, is less
 than, or contains something: the answer would be the graded code's own verdict. It equals itself only, is searched by
@@ -247,6 +247,7 @@ def main(data: bytes, emit: Callable[[bytes], object], link: int) -> None:
     emit(json.dumps(["start"]).encode())
     module = types.ModuleType("tests")
     module.__dict__.update({name: Remote(line, at) for name, at in job["remote"].items()}, _equal=equal)
+    module.__dict__["_value"] = lambda remote: line.ask("value", remote)
     broken = ""  # why the setup failed
     timeouts = 0
     for number, source in enumerate([job["setup"], *job["tests"]], start=-1):

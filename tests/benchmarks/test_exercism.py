@@ -1,0 +1,98 @@
+"""Exercises as the repositories lay them out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import benchmarks
+from benchmarks.data import MissingData
+
+TEST = """
+import unittest
+from bank import (
+    LIMIT,
+    Account,
+    limit as the_limit,
+)
+import bank
+
+
+class BankTest(unittest.TestCase):
+    def test_pay(self):
+        account = Account()
+        account.pay(3)
+        self.assertEqual(account.sum, 3)
+
+    def test_limit(self):
+        self.assertEqual(the_limit(), LIMIT)
+        self.assertEqual(bank.limit(), bank.LIMIT)
+
+    def test_less(self):
+        with self.assertRaises(ValueError) as caught:
+            Account().pay(-1)
+        self.assertEqual(type(caught.exception), ValueError)
+        self.assertEqual(caught.exception.args[0], "less")
+"""
+EXAMPLE = """
+from rates import RATE
+LIMIT = 100 * RATE
+def limit(): return LIMIT
+class Account:
+    def __init__(self): self.sum = 0
+    def pay(self, n):
+        if n < 0: raise ValueError("less")
+        self.sum += n
+"""
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CODEGYM_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "exercises" / "practice" / "bank"
+    for path, text in {
+        "bank.py": "def limit(): pass\n",
+        "rates.py": "RATE = 1\n",
+        "bank_test.py": TEST,
+        ".meta/example.py": EXAMPLE,
+        ".docs/instructions.md": "# Instructions\n\nKeep accounts.\n",
+        ".meta/config.json": json.dumps(
+            {
+                "files": {
+                    "solution": ["bank.py"],
+                    "test": ["bank_test.py"],
+                    "example": [".meta/example.py"],
+                    "editor": ["rates.py"],
+                }
+            }
+        ),
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder.parent / "README.md").write_text("")
+    return tmp_path
+
+
+def test_an_exercise(clone: Path) -> None:
+    bench = benchmarks.load("exercism", path=clone)
+    (task,) = bench.tasks("test")
+    assert task.id == "exercism/bank"
+    assert "Keep accounts." in task.prompt
+    assert "bank.py" in task.prompt
+    assert sorted(task.workspace) == ["bank.py", "rates.py"]
+    assert [test.id for test in task.hidden] == ["BankTest.test_pay", "BankTest.test_limit", "BankTest.test_less"]
+    right = {**task.workspace, **task.meta["fixed"]}
+    assert bench.grade(task, right).resolved, bench.grade(task, right)
+    assert not bench.grade(task, task.workspace).resolved
+    assert bench.grade(task, {**right, "rates.py": b"RATE = 'x'\n"}).resolved  # a protected file is the task's own
+    half = {**right, "bank.py": EXAMPLE.replace("less", "more").encode()}
+    assert bench.grade(task, half).tests["BankTest.test_less"] == "failed"
+    bench.close()
+
+
+@pytest.mark.parametrize(("name", "url"), [("exercism", "exercism/python"), ("aider-polyglot", "polyglot-benchmark")])
+def test_missing_data_says_the_command(clone: Path, name: str, url: str) -> None:
+    with pytest.raises(MissingData, match=f"git clone .*{url}"):
+        benchmarks.load(name).tasks("test")
