@@ -1,10 +1,11 @@
 """Several algorithms and seeds at equal rollouts: one table, one plot.
 
     python -m algorithms.study --algorithms didpo,gigpo,grpo --seeds 0,1,2 --out runs/study trainer.steps=40
+    python -m algorithms.study --algorithms didpo,didpo:algorithm.eta=1,grpo:algorithm.reward=process
 
 Every run is an ordinary run folder under ``--out``; one that is complete is not run again, one that was interrupted
-goes on. Rollouts are equal because groups are never refilled (``rollout.max_refills=0``): every method samples the same
-number of trajectories of the same tasks in the same order.
+goes on. A method may be followed by settings of its own. Rollouts are equal because groups are never refilled
+(``rollout.max_refills=0``): every method samples the same number of trajectories of the same tasks in the same order.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=(__doc__ or "").split("\n", 1)[0],
         epilog="Settings are those of python -m algorithms.didpo.train --help and hold for every run.",
     )
-    parser.add_argument("--algorithms", default="didpo,gigpo,grpo", help="names, separated by commas")
+    parser.add_argument(
+        "--algorithms",
+        default="didpo,gigpo,grpo",
+        help="names, separated by commas; NAME:key=value sets what only it has",
+    )
     parser.add_argument("--seeds", default="0,1,2", help="numbers, separated by commas")
     parser.add_argument("--out", type=Path, default=Path("runs/study"), help="the folder of all runs")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
@@ -71,9 +76,11 @@ def run(name: str, seed: int, out: Path, overrides: Sequence[str]) -> Result:
     from algorithms.core.trainer import Trainer
     from algorithms.report import observers
 
-    folder = out / f"{name}-seed{seed}"
-    method = load_algorithm(name)
-    config = resolve(method, ["rollout.max_refills=0", *overrides, f"trainer.seed={seed}", f"trainer.run_dir={folder}"])
+    folder = out / f"{name.replace(':', '-')}-seed{seed}"
+    algorithm, *own = name.split(":")
+    method = load_algorithm(algorithm)
+    fixed = [f"trainer.seed={seed}", f"trainer.run_dir={folder}"]
+    config = resolve(method, ["rollout.max_refills=0", *overrides, *own, *fixed])
     if not _complete(folder, config.trainer.steps):
         Trainer(config, method(config.algorithm), observers=observers(config)).run()
     evals = read_rows(folder / "eval.jsonl")

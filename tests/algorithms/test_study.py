@@ -35,14 +35,16 @@ def test_every_run_once_and_the_figures_are_those_of_the_runs(
     tmp_path: Path, settings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "study"
-    command = ["--algorithms", "grpo,gigpo", "--seeds", "0,1", "--out", str(out), *settings]
+    command = ["--algorithms", "grpo,grpo:algorithm.reward=process", "--seeds", "0,1", "--out", str(out), *settings]
     assert study.main(command) == 0
     table = (out / "study.md").read_text()
     assert (out / "study.png").read_bytes().startswith(b"\x89PNG")
-    for name in ("grpo", "gigpo"):
+    for name in ("grpo", "grpo:algorithm.reward=process"):
         after = []
         for seed in (0, 1):
-            folder = out / f"{name}-seed{seed}"
+            folder = out / f"{name.replace(':', '-')}-seed{seed}"
+            own = "reward: process" in (folder / "config.yaml").read_text()
+            assert own == name.endswith("process")
             rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
             assert [row["trajectories"] for row in rows] == [8, 8], "equal rollouts"
             after.append(json.loads((folder / "eval.jsonl").read_text().splitlines()[-1])["sampled/success"])
