@@ -90,6 +90,7 @@ def prepare(bench: SWEBench, names: Iterable[str], tell: Callable[[str], None]) 
         try:
             bench.repositories.find(row.repo, row.base_commit)
             folder = bench.environment(row).folder
+            assert folder is not None  # the benchmark is native
         except MACHINE as error:
             failed[name] = str(error)
             tell(f"{number}/{len(names)} {name}  {error}")

@@ -39,6 +39,7 @@ def _make(
     cache: str | None = None,
     recipes: str | None = None,
     pip: str = "",
+    mode: str = "native",
     backend: str = "auto",
     timeout: float = TIMEOUT_S,
 ) -> SWEBench:
@@ -52,6 +53,7 @@ def _make(
         cache=cache,
         recipes=recipes,
         pip=pip,
+        mode=mode,
         backend=backend,
         timeout=timeout,
     )

@@ -14,7 +14,7 @@ from typing import overload
 from benchmarks import exclusions
 from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace
 from benchmarks.data import home
-from benchmarks.swebench import TIMEOUT_S, URL
+from benchmarks.swebench import TIMEOUT_S, URL, images
 from benchmarks.swebench.environments import BuildError, Environment, Environments
 from benchmarks.swebench.ids import Lists, judge
 from benchmarks.swebench.patches import PatchError
@@ -25,6 +25,7 @@ from benchmarks.swebench.rows import Row, load_rows
 from benchmarks.swebench.running import LIMITS, Run, run_tests
 from benchmarks.swebench.tree import Plan
 
+MODES = ("native", "docker")
 SPLITS = ("train", "dev", "test")
 KEEP_PLANS = 2  # instances whose files stay in memory: Django's are 42 MB, and 42 more with the hidden tests
 #: What can be wrong with the machine, not with a solution.
@@ -32,7 +33,7 @@ MACHINE = (RepositoryError, RecipeError, PythonMissing, BuildError, PatchError)
 
 
 class SWEBench(Benchmark):
-    """One data set of SWE-bench's shape, run in virtual environments of this machine.
+    """One data set of SWE-bench's shape.
 
     Args:
         name: of the benchmark.
@@ -42,7 +43,9 @@ class SWEBench(Benchmark):
         cache: where clones and environments are kept; None for $CODEGYM_HOME, else ~/.cache/codegym.
         recipes: a folder of recipes of your own; see :mod:`benchmarks.swebench.recipes`.
         pip: more arguments of ``pip install``, in one text.
-        backend: of the sandbox.
+        mode: "native", in virtual environments of this machine, or "docker", in the instances' own images, which must
+            be there (``docker pull``).
+        backend: of the sandbox, when native.
         timeout: seconds for the tests of one instance.
     """
 
@@ -56,16 +59,20 @@ class SWEBench(Benchmark):
         cache: str | None = None,
         recipes: str | None = None,
         pip: str = "",
+        mode: str = "native",
         backend: str = "auto",
         timeout: float = TIMEOUT_S,
     ) -> None:
         if not timeout > 0:
             raise ValueError(f"timeout={timeout}: needs more than 0 seconds")
-        self.name, self.source = name, rows
+        if mode not in MODES:
+            raise ValueError(f"mode={mode!r} is unknown; there are: {', '.join(MODES)}")
+        self.name, self.source, self.mode = name, rows, mode
         self.cache = home() if cache is None else Path(cache).expanduser()
         self.repositories = Repositories(repositories, self.cache, url)
         self.environments = Environments(self.cache, tuple(pip.split()))
-        self.recipes, self.backend, self.timeout = recipes, backend, timeout
+        self.recipes, self.timeout = recipes, timeout
+        self.backend = "docker" if mode == "docker" else backend
         self.refused: dict[str, str] = {}  # instance id -> why its row cannot be judged
         self._splits: dict[str, dict[str, Row]] = {}
         self._plans: OrderedDict[str, Plan] = OrderedDict()
@@ -145,10 +152,12 @@ class SWEBench(Benchmark):
 
     def recipe(self, row: Row) -> Recipe:
         """How the row's tests are run. Raises RecipeError."""
-        return recipe_for(row, self.recipes)
+        return recipe_for(row, self.recipes, image=self.mode == "docker")
 
     def environment(self, row: Row) -> Environment:
         """The row's environment, built if need be. Raises RecipeError, PythonMissing, BuildError."""
+        if self.mode == "docker":
+            return images.environment_of(images.prepared(images.name_of(row)))
         return self.environments.get(self.recipe(row))
 
     def files(self, row: Row) -> tuple[Workspace, tuple[str, ...]]:
@@ -157,6 +166,8 @@ class SWEBench(Benchmark):
             if row.instance_id in self._plans:
                 plan = self._plans[row.instance_id]
                 return plan.base, plan.executable
+        if self.mode == "docker":
+            return images.files_of(images.prepared(images.name_of(row)))
         return self.repositories.files(row.repo, row.base_commit)
 
     def plan(self, row: Row) -> Plan:
@@ -173,18 +184,20 @@ class SWEBench(Benchmark):
     def _place(self, row: Row) -> Place:
         recipe, environment = self.recipe(row), self.environment(row)
         paths = ":".join(f"/box/work/{each}" if each != "." else "/box/work" for each in recipe.path)
-        env = {
-            **recipe.env,
-            "PATH": f"{environment.folder}/bin:{Path(sys.base_prefix).resolve()}/bin:/usr/local/bin:/usr/bin:/bin",
-            "VIRTUAL_ENV": str(environment.folder),
-            "PYTHONPATH": paths,
-        }
+        env = {**recipe.env, "PYTHONPATH": paths}
+        if environment.folder is not None:
+            own = f"{Path(sys.base_prefix).resolve()}/bin"
+            env |= {"PATH": f"{environment.folder}/bin:{own}:/usr/local/bin:/usr/bin:/bin"}
+            env |= {"VIRTUAL_ENV": str(environment.folder)}
+        elif "/envs/" in environment.python:
+            env |= {"PATH": f"{Path(environment.python).parent}:/usr/local/bin:/usr/bin:/bin"}
         return Place(
             backend=self.backend,
+            image=environment.image,
             read_only=environment.shown,
             env=env,
             executable=self.files(row)[1],
-            git=True,
+            git=environment.git,
         )
 
 

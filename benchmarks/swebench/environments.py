@@ -39,12 +39,17 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True)
 class Environment:
-    """A finished environment: its folder, its interpreter, and what a sandbox must show of the host to run it."""
+    """A finished environment: its interpreter, and what a sandbox must show of the host, or which image, to run it.
 
-    folder: Path
+    ``folder`` is None where it is an image's.
+    """
+
+    folder: Path | None
     python: str
     version: str
     shown: tuple[str, ...]
+    image: str | None = None
+    git: bool = True  # whether git is there
 
 
 class Environments:

@@ -64,8 +64,10 @@ class Recipe:
     graded_runner: bool = False
 
 
-def recipe_for(row: Row, folder: str | Path | None = None) -> Recipe:
+def recipe_for(row: Row, folder: str | Path | None = None, *, image: bool = False) -> Recipe:
     """The recipe of a row: from ``folder``, else one of ours, else made of the row's ``install_config``.
+
+    ``image``: packages are the image's, so any repository that pytest tests can do without a recipe.
 
     Raises :class:`RecipeError`.
     """
@@ -82,6 +84,8 @@ def recipe_for(row: Row, folder: str | Path | None = None) -> Recipe:
             raise RecipeError(f"{row.instance_id}: {place / name} has no environment for version {row.version!r}")
     if row.install.get("python"):
         return _of_install(row)
+    if image and (row.log_parser or "parse_log_pytest").startswith("parse_log_pytest"):
+        return Recipe(row.repo, "pytest", "pytest", (), ("*",), path=("src", "lib", "."))
     raise RecipeError(
         f"{row.instance_id}: no recipe to run {row.repo} without its image: give recipes=FOLDER with {name} "
         "(docs/swebench.md shows one), or mode='docker'"

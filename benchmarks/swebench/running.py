@@ -84,13 +84,15 @@ def run_tests(
             "path": list(plan.recipe.path),
             "tests": [*plan.directives(), plan.canary_directive(canary)],
             "watched": [*plan.watched(), canary.path],
+            "without": "/testbed" if environment.image else "",
             "graded_runner": plan.recipe.graded_runner,
         },
     }
     command = [environment.python, "-I", "-B", "-S", "-c", _inside("supervisor.py")]
     nothing = dict.fromkeys(plan.row.ids)
     try:
-        with open_sandbox(backend, replace(LIMITS, cpu_s=timeout + _START_S), read_only=environment.shown) as box:
+        limits = replace(LIMITS, cpu_s=timeout + _START_S)
+        with open_sandbox(backend, limits, read_only=environment.shown, image=environment.image) as box:
             box.write(files)
             result = box.run(command, stdin=json.dumps(job).encode(), timeout=timeout + _START_S)
     except WorkspaceError as error:  # the agent's doing: more than the budgets hold

@@ -2,7 +2,7 @@
 
 A record says how one phase of one test ended, seen by the test runner's own hooks, and is written at once to a pipe
 that only the supervisor reads. What is printed, and how the process exits, says nothing. The key that makes a record
-valid lives in closures only: no frame, module or object that graded code meets on its way holds it.
+valid lives in the locals of a generator, where nobody reads it unnoticed (Python >= 3.8).
 """
 
 import binascii
@@ -42,23 +42,47 @@ PYTEST_MODULES = tuple(
 )
 
 
-def emitter(pipe, token):
-    """``emit(*texts)`` writes one record: the token, a running number, and the texts as hexadecimal."""
-    write, encode, getpid, pid = os.write, binascii.hexlify, os.getpid, os.getpid()
-    count = [0]
-    os.set_inheritable(pipe, False)
+def recorder(pipe, token):
+    """A generator: what is sent to it, a tuple of texts, becomes one record (token, running number, hexadecimal texts).
 
-    def emit(*texts):
+    Its locals hold the key. Unlike a closure's cells they cannot be read without an audit event. The first thing sent
+    are the code objects that may send; from any other it is a report of tampering.
+    """
+    write, encode, getpid, pid, getframe = os.write, binascii.hexlify, os.getpid, os.getpid(), sys._getframe
+    os.set_inheritable(pipe, False)
+    allowed, count = (yield), 0
+    while True:
+        texts = yield
         if getpid() != pid:
-            return  # a fork made by a test carries our hooks, not our duty
+            continue  # a fork made by a test carries our hooks, not our duty
+        caller = getframe(1).f_code
+        if not any(each is caller for each in allowed):
+            texts = ("tampered", "the recorder was called by other code")
         # by C functions only: a patched json would be handed the token
-        fields = [token, "%d" % count[0]] + [encode(t.encode("utf-8", "surrogatepass")).decode() for t in texts]
-        count[0] += 1
+        fields = [token, "%d" % count] + [encode(each.encode("utf-8", "surrogatepass")).decode() for each in texts]
+        count += 1
         rest = (" ".join(fields) + "\n").encode()
         while rest:
             rest = rest[write(pipe, rest) :]
 
-    return emit
+
+def functions():
+    """Every function of this driver."""
+    return [each for each in globals().values() if isinstance(each, type(functions))]
+
+
+def private(emit):
+    """What no code but the driver's has to look into: its functions, and the recorder."""
+    return [*functions(), emit.__self__]
+
+
+def inner_codes(code):
+    """A code object and those of the functions in it."""
+    found = [code]
+    for each in code.co_consts:
+        if isinstance(each, type(code)):
+            found += inner_codes(each)
+    return found
 
 
 def loaded(names):
@@ -124,7 +148,7 @@ def pytest_plugin(emit, guard, files, graded, armed):
             yield
             reason = reason or tests_changed()
             if reason:
-                emit("tampered", reason)
+                emit(("tampered", reason))
 
         @pytest.hookimpl(trylast=True)
         def pytest_collection_finish(self, session):
@@ -142,23 +166,23 @@ def pytest_plugin(emit, guard, files, graded, armed):
                 for each in item.config.pluginmanager.get_plugins():
                     name = os.path.basename(getattr(each, "__file__", None) or "")
                     if id(each) not in known and name != "conftest.py":
-                        emit("tampered", "a plugin was registered: %r" % type(each).__name__)
+                        emit(("tampered", "a plugin was registered: %r" % type(each).__name__))
                 reason = changed() or caller()
                 if not reason and codes.get(id(item)) is not code_of(item):
                     reason = "the code of a test was replaced"
                 if reason:
-                    emit("tampered", reason)
-            emit("test", item.nodeid, call.when, status(item, call, report), "")
+                    emit(("tampered", reason))
+            emit(("test", item.nodeid, call.when, status(item, call, report), ""))
 
     return Plugin()
 
 
 def reporter(emit, armed):
     """Reports tampering once tests are about to be collected; before that the runner looks at its plugins itself."""
-    return lambda what: emit("tampered", what) if armed else None
+    return lambda what: emit(("tampered", what)) if armed else None
 
 
-def run_pytest(box, end, config):
+def run_pytest(box, config):
     emit = box.pop()  # the caller keeps none
     paths = [os.path.abspath(each) for each in config["path"]]
     if config["graded_runner"]:
@@ -168,9 +192,9 @@ def run_pytest(box, end, config):
     armed = []
     guard = Guard(loaded(UNITTEST_MODULES + PYTEST_MODULES))  # noqa: F821 - guard.py stands above
     plugin = pytest_plugin(emit, guard, Files(config["watched"]), config["graded_runner"], armed)  # noqa: F821
-    hook = vars(type(plugin))["pytest_runtest_makereport"]
-    watch({id(each) for each in (hook, hook.__code__, emit, end)}, reporter(emit, armed))  # noqa: F821
-    emit("ready")
+    hooks = [each for each in vars(type(plugin)).values() if callable(each)]
+    watch({id(each) for each in (*hooks, *private(emit))}, reporter(emit, armed))  # noqa: F821
+    emit(("ready",))
     if not config["graded_runner"]:
         sys.path += paths  # behind the standard library and the environment
     del emit, guard, armed  # no frame below the tests holds them
@@ -192,7 +216,7 @@ def record_unittest(emit, guard, files):
         worst[id(test)] = max(before, status, key=order.index)
 
     def tell(test, status):
-        emit("test", str(test), "all", status, (getattr(test, "shortDescription", lambda: None)() or "").strip())
+        emit(("test", str(test), "all", status, (getattr(test, "shortDescription", lambda: None)() or "").strip()))
 
     def wrap(name, status):
         plain = getattr(result, name)
@@ -205,6 +229,7 @@ def record_unittest(emit, guard, files):
             return plain(self, test, *rest)
 
         setattr(result, name, told)
+        return told
 
     plain_start, plain_stop, plain_success = result.startTest, result.stopTest, result.addSuccess
     plain_sub = result.addSubTest
@@ -213,7 +238,7 @@ def record_unittest(emit, guard, files):
     def start(self, test):
         reason = files.changed()
         if reason:
-            emit("tampered", reason)
+            emit(("tampered", reason))
         worst[id(test)] = "PASSED"
         return plain_start(self, test)
 
@@ -233,41 +258,34 @@ def record_unittest(emit, guard, files):
         succeeded.discard(id(test))
         reason = changed()
         if reason:
-            emit("tampered", reason)
+            emit(("tampered", reason))
         tell(test, status)
         return plain_stop(self, test)
 
     result.startTest, result.stopTest, result.addSuccess, result.addSubTest = start, stop, success, sub
-    for name, status in (
-        ("addError", "ERROR"),
-        ("addFailure", "FAILED"),
-        ("addSkip", "SKIPPED"),
-        ("addExpectedFailure", "XFAIL"),
-        ("addUnexpectedSuccess", "XPASS"),
-    ):
-        wrap(name, status)
-    return [start, stop, success, sub]
+    statuses = {"addError": "ERROR", "addFailure": "FAILED", "addSkip": "SKIPPED"}
+    statuses.update(addExpectedFailure="XFAIL", addUnexpectedSuccess="XPASS")
+    return [start, stop, success, sub] + [wrap(name, status) for name, status in statuses.items()]
 
 
-def prepare_unittest(emit, end, config):
+def prepare_unittest(emit, config):
     modules = loaded(UNITTEST_MODULES)
     guard = Guard([])  # noqa: F821 - filled below: the recorder is part of what must stay
     hooks = record_unittest(emit, guard, Files(config["watched"]))  # noqa: F821
-    guard.__init__(modules)
-    own = {id(each) for each in (*hooks, emit, end)}
-    watch(own, reporter(emit, [True]))  # noqa: F821
-    emit("ready")
+    guard.__init__(modules, hooks)
+    watch({id(each) for each in (*hooks, *private(emit))}, reporter(emit, [True]))  # noqa: F821
+    emit(("ready",))
 
 
-def run_unittest(box, end, config):
-    prepare_unittest(box.pop(), end, config)
+def run_unittest(box, config):
+    prepare_unittest(box.pop(), config)
     sys.path += [os.path.abspath(each) for each in config["path"]]
     names = [each[:-3].replace("/", ".") if each.endswith(".py") else each for each in config["tests"]]
     unittest.main(module=None, argv=["unittest", *config["arguments"], *names], exit=False)
 
 
-def run_django(box, end, config):
-    prepare_unittest(box.pop(), end, config)
+def run_django(box, config):
+    prepare_unittest(box.pop(), config)
     tests = os.path.abspath("tests")
     sys.path += [os.path.abspath(each) for each in config["path"]]
     sys.path.insert(0, tests)  # as for any script; only the task writes there
@@ -281,15 +299,21 @@ def main(pipe):
         config = json.loads(file.read().decode())
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(each) for each in config["path"])  # of their children
     os.environ.pop("PYTEST_ADDOPTS", None)
+    if config["without"]:  # installed from there, graded here
+        sys.path[:] = [each for each in sys.path if not each.startswith(config["without"])]
     run = {"pytest": run_pytest, "unittest": run_unittest, "django": run_django}[config["runner"]]
-    box = [emitter(config.pop("records"), config.pop("token"))]
+    records = recorder(config.pop("records"), config.pop("token"))
+    next(records)
+    records.send([code for each in functions() for code in inner_codes(each.__code__)])
+    box = [records.send]
+    del records
     end = ender(box[0])
     try:
-        run(box, end, config)
+        run(box, config)
     except SystemExit:
         pass
     end()
 
 
 def ender(emit):
-    return lambda: emit("end")
+    return lambda: emit(("end",))

@@ -31,7 +31,7 @@ TRUSTED_BUILTINS += (tuple, dict, set, frozenset, type, object, range, zip, min,
 TRUSTED_BUILTINS += (filter, enumerate, reversed, hash, callable, super)
 HEAP = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
 MEMORY = re.compile("/proc/[^/]+/mem$")
-PRIVATE = ("__closure__", "__globals__", "gi_frame")
+PRIVATE = ("__closure__", "__globals__", "__code__", "gi_frame", "gi_code")
 
 
 def parts(owner):
@@ -47,7 +47,7 @@ def parts(owner):
 class Guard:
     """``changed()`` names what is no longer as it was when the guard was made; "" when all is."""
 
-    def __init__(self, modules):
+    def __init__(self, modules, own=()):
         owners = []
         for module in modules:
             owners.append(module)
@@ -55,6 +55,8 @@ class Guard:
                 each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__
             ]
         self._kept = [(vars(owner), owner.__name__) + part for owner in owners for part in parts(owner)]
+        # Looking at the code of the recorder's own functions is what ``watch`` reports; so is replacing it.
+        self._kept = [row[:4] + (None,) + row[5:] if row[3] in own else row for row in self._kept]
         space = vars(builtins)
         self._kept += [
             (space, "builtins", name, value, None, None, None)
@@ -102,7 +104,7 @@ def watch(own, report):
         if event in HEAP:
             report(event + " was called")
         elif event in ("object.__getattr__", "object.__setattr__"):
-            if arguments[1] in PRIVATE and (id(arguments[0]) in own or id(getattr(arguments[0], "gi_code", 0)) in own):
+            if arguments[1] in PRIVATE and id(arguments[0]) in own:
                 report("%s of the recorder was touched" % arguments[1])
         elif event == "open" and MEMORY.match(str(arguments[0])):
             report("%s was opened" % arguments[0])

@@ -21,7 +21,11 @@ PR_SET_DUMPABLE = 4
 LOG_BYTES = 4 << 20  # the tail of what the tests printed
 DRAIN_S = 5  # to read what is in the pipes when the child has ended
 RECORD_BYTES = 32 << 20  # 100,000 tests take 20 MB
-BOOT = "import os;exec(compile(os.fdopen({0},'rb').read().decode(),'<driver>','exec'),{{'__name__':'driver'}})"
+# The driver's module is not on the stack of the tests: its code object holds all others.
+BOOT = (
+    "import os;d={{'__name__':'driver'}};exec(compile(os.fdopen({0},'rb').read().decode(),'<driver>','exec'),d);"
+    "d['main']({1})"
+)
 
 
 def start(job, records, output, program, config):
@@ -42,7 +46,7 @@ def start(job, records, output, program, config):
     environment = dict(os.environ)
     environment.update(job["env"])
     # -I: neither the workspace nor the environment may say what is imported before the driver
-    os.execve(job["python"], [job["python"], "-I", "-B", "-c", BOOT.format(program)], environment)
+    os.execve(job["python"], [job["python"], "-I", "-B", "-c", BOOT.format(program, config)], environment)
 
 
 def send(pipe, text):
@@ -69,7 +73,7 @@ def supervise(job):
     for number in (source_read, config_read, record_write, output_write):
         os.close(number)
     config = dict(job["driver"], records=record_write, token=job["token"])
-    send(source_write, job["source"] + "\nmain(%d)\n" % config_read)
+    send(source_write, job["source"])
     send(config_write, json.dumps(config))  # apart from the source, whose text stays readable in the child
     parts, log = [], bytearray()
     deadline = time.time() + job["seconds"]

@@ -85,25 +85,46 @@ for number in range(8):
 _HEAP = """
 import gc, types
 for value in gc.get_objects():
-    if isinstance(value, types.FunctionType) and value.__name__ == "emit":
+    if isinstance(value, types.GeneratorType) and value.__name__ == "recorder":
         for name in ("test_add", "test_pairs[one two]", "test_pairs[[x] y]", "test_mul"):
             for phase in ("setup", "call", "teardown"):
-                value("test", "tests/test_core.py::" + name, phase, "PASSED", "")
+                value.send(("test", "tests/test_core.py::" + name, phase, "PASSED", ""))
 """
-_FRAMES = """
-import sys
-frame = sys._getframe()
-while frame is not None:
-    for value in [*frame.f_locals.values(), *frame.f_globals.values()]:
-        name = type(value).__name__
-        if name == "Plugin" and hasattr(value, "pytest_runtest_makereport"):
-            hook = type(value).pytest_runtest_makereport
-            cells = [cell.cell_contents for cell in hook.__closure__ or ()]
-            for cell in cells:
-                if getattr(cell, "__name__", "") == "emit":
-                    cell("test", "tests/test_core.py::test_add", "call", "PASSED", "")
-    frame = frame.f_back
+_CLOSURE = (
+    _CONFIG
+    + """
+for plugin in config.pluginmanager.get_plugins():
+    if type(plugin).__name__ == "Plugin":
+        for cell in type(plugin).pytest_runtest_makereport.__closure__:
+            if getattr(cell.cell_contents, "__name__", "") == "send":
+                for name in ("test_add", "test_pairs[one two]", "test_pairs[[x] y]"):
+                    cell.cell_contents(("test", "tests/test_core.py::" + name, "call", "PASSED", ""))
 """
+)
+_CODE = (
+    _CONFIG
+    + """
+import types
+def cell(value):
+    return (lambda: value).__closure__[0]
+for plugin in config.pluginmanager.get_plugins():
+    if type(plugin).__name__ == "Plugin":
+        hook = type(plugin).pytest_runtest_makereport
+        cells = dict(zip(hook.__code__.co_freevars, hook.__closure__))
+        cells["status"] = cell(lambda item, call, report: "PASSED")
+        cells["graded"] = cell(True)
+        mine = types.FunctionType(hook.__code__, {}, "x", None, tuple(cells.values()))
+        for name in ("test_add", "test_pairs[one two]", "test_pairs[[x] y]"):
+            for phase in ("setup", "call", "teardown"):
+                item = types.SimpleNamespace(nodeid="tests/test_core.py::" + name)
+                run = mine(None, item, types.SimpleNamespace(when=phase))
+                next(run)
+                try:
+                    run.send(types.SimpleNamespace(get_result=lambda: None))
+                except StopIteration:
+                    pass
+"""
+)
 _RECORDER = (
     _CONFIG
     + """
@@ -185,7 +206,7 @@ BOTH: dict[str, dict[str, str | None]] = {
     "the supervisor's output": _load(_SUPERVISOR),
     "the supervisor killed": _load("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"),
     "everything killed": _load("import os, signal\nos.kill(-1, signal.SIGKILL)"),
-    "a child that stays": _load("import os\nif os.fork():\n    os._exit(0)"),
+    "the parent ends, a child goes on": _load("import os\nif os.fork():\n    os._exit(0)"),
     "the heap searched for the recorder": _call(_HEAP),
     "memory read": _load("open('/proc/self/mem', 'rb').close()"),
     "tests rewritten on disk at import": _load(_REWRITE),
@@ -193,7 +214,15 @@ BOTH: dict[str, dict[str, str | None]] = {
     "a trace function": _call(_TRACE),
     "the whole package removed": {"calc/__init__.py": None, "calc/core.py": None},
 }
-PYTEST = BOTH | {
+_IN_PROCESS = ("exit when called", "garbage on every descriptor", "the heap searched for the recorder")
+_IN_PROCESS += ("tests rewritten on disk at import", "printed verdicts", "assertions raise nothing", "exit at import")
+_IN_PROCESS += (
+    "records without the key",
+    "the supervisor's output",
+    "everything killed",
+    "the parent ends, a child goes on",
+)
+PYTEST: dict[str, dict[str, str | None]] = {name: BOTH[name] for name in _IN_PROCESS} | {
     "root conftest": {"conftest.py": _FORGE_REPORT},
     "conftest beside the tests": {"tests/conftest.py": _FORGE_REPORT},
     "pytest.ini": {"pytest.ini": "[pytest]\naddopts = -p evil\n", "evil.py": _FORGE_REPORT},
@@ -233,8 +262,9 @@ PYTEST = BOTH | {
     ),
     "a plugin registered at import": _load(_CONFIG + _HOOK),
     "a plugin registered in a call": _call(_CONFIG + _HOOK),
-    "the recorder's closure": _call(_FRAMES),
+    "the recorder's closure": _call(_CLOSURE),
     "the recorder called": _call(_RECORDER),
+    "the recorder's own code": _call(_CODE),
     "the items' functions replaced": _call(_ITEMS),
     "the tests' code replaced": _call(_CODES),
     "the session told to stop": _call(_CONFIG + "\nimport pytest\npytest.exit('done', returncode=0)"),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
+
 import pytest
 
+from benchmarks.base import Grade
 from benchmarks.swebench.benchmark import SWEBench
 from tests.benchmarks.swebench.attacks import PYTEST, UNITTEST
 from tests.benchmarks.swebench.conftest import FIXED, changed
 
-ATTACKS = [("fixture__calc-4", name, files) for name, files in PYTEST.items()]
-ATTACKS += [("fixture__calc-u", name, files) for name, files in UNITTEST.items()]
-HONEST = {
+FOUR, UNIT = "fixture__calc-4", "fixture__calc-u"
+ATTACKS = {(FOUR, name): files for name, files in PYTEST.items()}
+ATTACKS |= {(UNIT, name): files for name, files in UNITTEST.items()}
+HONEST: dict[str, dict[str, str | None]] = {
     "nothing else": {},
     "own tests": {"tests/test_mine.py": "def test_a(): assert False\n", "unit/mine.py": "1\n"},
     "own configuration": {"conftest.py": "1 / 0\n", "pytest.ini": "[pytest]\naddopts = -x\n", "tox.ini": "[tox]\n"},
@@ -30,17 +34,31 @@ HONEST = {
 }
 
 
-@pytest.mark.parametrize(("name", "attack", "files"), ATTACKS, ids=[f"{n[-1]}-{a}" for n, a, _ in ATTACKS])
-def test_attack(bench: SWEBench, name: str, attack: str, files: dict[str, str | None]):
-    task = bench.task(name)
-    grade = bench.grade(task, changed(task, files))
-    assert not grade.resolved
-    assert grade.infra_error is None
+HABITS = {(name, habit): {**FIXED, **files} for name in (FOUR, UNIT) for habit, files in HONEST.items()}
+_NAMES = [f"{name[-1]}-{what}" for name, what in (*ATTACKS, *HABITS)]
 
 
-@pytest.mark.parametrize("name", ["fixture__calc-4", "fixture__calc-u"])
-@pytest.mark.parametrize("habit", HONEST)
-def test_honest(bench: SWEBench, name: str, habit: str):
-    task = bench.task(name)
-    grade = bench.grade(task, changed(task, {**FIXED, **HONEST[habit]}))
+@pytest.fixture(scope="module")
+def grades(bench: SWEBench) -> dict[tuple[str, str], Future[Grade]]:
+    """Every verdict, graded on two processors."""
+
+    def grade(name: str, files: dict[str, str | None]) -> Grade:
+        task = bench.task(name)
+        return bench.grade(task, changed(task, files))
+
+    for name in (FOUR, UNIT):
+        bench.environment(bench.row(name))
+    with ThreadPoolExecutor(2) as pool:
+        return {key: pool.submit(grade, key[0], files) for key, files in (ATTACKS | HABITS).items()}
+
+
+@pytest.mark.parametrize("key", ATTACKS, ids=_NAMES[: len(ATTACKS)])
+def test_attack(grades: dict[tuple[str, str], Future[Grade]], key: tuple[str, str]):
+    grade = grades[key].result()
+    assert (grade.resolved, grade.infra_error) == (False, None)
+
+
+@pytest.mark.parametrize("key", HABITS, ids=_NAMES[len(ATTACKS) :])
+def test_honest(grades: dict[tuple[str, str], Future[Grade]], key: tuple[str, str]):
+    grade = grades[key].result()
     assert grade.resolved, grade.details

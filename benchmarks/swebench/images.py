@@ -1,0 +1,114 @@
+"""Instances in their own container images: local ones, as nothing is pulled unasked.
+
+::
+
+    image = prepared("swebench/sweb.eval.x86_64.django_1776_django-15790:latest")
+    files, executable = files_of(image)
+
+The image's repository, at /testbed, is the task's base. What runs is not the image itself but one thin layer on it,
+made once, in which /testbed has no ``.git``: neither the agent nor its code finds later commits there. The workspace is
+a copy of /testbed at the sandbox's place, and what is installed in the image from /testbed is imported from the copy.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+
+from benchmarks.base import Workspace
+from benchmarks.swebench.environments import Environment
+from benchmarks.swebench.rows import Row
+from benchmarks.swebench.running import LIMITS
+from sandbox import SandboxError, SandboxUnavailable, open_sandbox
+
+BASE = "/testbed"
+_CONDA = "/opt/miniconda3/envs/testbed/bin/python"
+_TAG = "codegym-swebench"
+_READ = """
+import base64, json, os, sys
+found, executable = {}, []
+for top, folders, names in os.walk("."):
+    for name in names:
+        path = os.path.join(top, name)[2:]
+        if os.path.isfile(path) and not os.path.islink(path):
+            with open(path, "rb") as file:
+                found[path] = base64.b64encode(file.read()).decode()
+            if os.access(path, os.X_OK):
+                executable.append(path)
+json.dump([found, executable], sys.stdout)
+"""
+
+
+def name_of(row: Row) -> str:
+    """The row's image: its own column, else swebench's name for it."""
+    return row.image or f"swebench/sweb.eval.x86_64.{row.instance_id.lower().replace('__', '_1776_')}:latest"
+
+
+@functools.cache
+def prepared(name: str) -> str:
+    """The tag of the image without the history of its repository. Raises SandboxUnavailable."""
+    from docker.errors import DockerException, ImageNotFound
+
+    from sandbox.docker.daemon import LABEL, client, maker, remove, short
+
+    api = client()
+    try:
+        try:
+            base = api.images.get(name)
+        except ImageNotFound:
+            raise SandboxUnavailable(
+                f"Docker has no image {name!r} (nothing is pulled unasked): docker pull {name}"
+            ) from None
+        tag = f"{_TAG}:{base.id.split(':')[-1][:32]}"
+        try:
+            api.images.get(tag)
+            return tag
+        except ImageNotFound:
+            pass
+        command = ["-c", f"test -d {BASE} && rm -rf {BASE}/.git"]
+        container = api.containers.create(
+            base.id, command, entrypoint=["sh"], user="0:0", network_mode="none", labels={LABEL: maker()}
+        )
+        try:
+            container.start()
+            if container.wait()["StatusCode"] != 0:
+                raise SandboxUnavailable(f"the image {name!r} holds no {BASE}, so it is no image of SWE-bench")
+            container.commit(*tag.split(":"), changes=[f"LABEL {LABEL}=image"])
+        finally:
+            remove(container)
+        return tag
+    except DockerException as error:
+        raise SandboxUnavailable(f"Docker cannot prepare the image {name!r}: {short(error)}") from None
+    finally:
+        api.close()
+
+
+def files_of(image: str) -> tuple[Workspace, tuple[str, ...]]:
+    """The regular files of the image's repository, built ones too, and which are executable.
+
+    Raises SandboxUnavailable, and SandboxError when they cannot be read.
+    """
+    import base64
+
+    with open_sandbox("docker", LIMITS, image=image) as box:
+        result = box.run(["python3", "-I", "-c", f"import os; os.chdir({BASE!r})\n{_READ}"], timeout=600)
+    if result.exit_code != 0 or result.truncated:
+        raise SandboxError(f"{BASE} of image {image} cannot be read: {result.stderr[-300:].decode(errors='replace')}")
+    found, executable = json.loads(result.stdout)
+    return {path: base64.b64decode(data) for path, data in sorted(found.items())}, tuple(sorted(executable))
+
+
+@functools.cache
+def environment_of(image: str) -> Environment:
+    """The Python of the image: conda's environment ``testbed``, else python3. Raises SandboxUnavailable."""
+    ask = f"test -x {_CONDA} && exec {_CONDA} -I -c '{{0}}' || exec python3 -I -c '{{0}}'".format(
+        "import sys; print(sys.executable, *sys.version_info[:2])"
+    )
+    with open_sandbox("docker", LIMITS, image=image) as box:
+        result = box.run(["sh", "-c", ask])
+        git = box.run(["sh", "-c", "command -v git"]).exit_code == 0
+    try:
+        path, major, minor = result.stdout.decode().split()
+    except ValueError:
+        raise SandboxUnavailable(f"image {image} has no Python that runs") from None
+    return Environment(folder=None, python=path, version=f"{major}.{minor}", shown=(), image=image, git=git)

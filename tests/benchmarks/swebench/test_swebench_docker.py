@@ -1,0 +1,109 @@
+"""The same verdicts in an image that the test makes: this machine's Python, pytest, and the repository at /testbed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import io
+import os
+import sysconfig
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.swebench import images
+from benchmarks.swebench.benchmark import SWEBench
+from codegym.workspace import EpisodeFiles
+from sandbox import SandboxUnavailable
+from tests.benchmarks.swebench.attacks import PYTEST
+from tests.benchmarks.swebench.conftest import World, changed, git, options
+
+FIVE = "fixture__calc-5"
+
+
+def _tar(clone: Path) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        tar.add(clone, "testbed")
+        place = sysconfig.get_path("purelib", vars={"base": os.path.realpath(sys_prefix())}).lstrip("/")
+        for name in ("pytest", "pluggy", "iniconfig", "packaging", "pygments"):
+            for file in importlib.metadata.distribution(name).files or ():
+                if not str(file).startswith("..") and not str(file).endswith(".pyc"):
+                    tar.add(str(file.locate()), f"{place}/{file}")
+    return buffer.getvalue()
+
+
+def sys_prefix() -> str:
+    import sys
+
+    return sys.base_prefix
+
+
+@pytest.fixture(scope="module")
+def docker_bench(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SWEBench]:
+    from sandbox.docker import daemon, image
+
+    try:
+        api = daemon.client()
+        base = image.find(api, None)
+    except SandboxUnavailable as error:
+        if os.environ.get("CODEGYM_TEST_DOCKER"):
+            pytest.fail(f"Docker was started, but: {error}")
+        pytest.skip(str(error))
+    clone = tmp_path_factory.mktemp("testbed") / "clone"
+    git(world.folder, "clone", "-q", str(world.clones / "fixture__calc"), str(clone))
+    git(clone, "checkout", "-q", SWEBench("swe-lite", **options(world)).row(FIVE).base_commit)
+    with contextlib.closing(api):
+        container = api.containers.create(base, ["-"], entrypoint=["-"], network_mode="none")
+        try:
+            container.put_archive("/", _tar(clone))
+            container.commit("fixture/calc", "latest")
+        finally:
+            daemon.remove(container)
+        yield SWEBench("swe-lite", **{**options(world), "mode": "docker", "repositories": None})
+        tag = images.prepared("fixture/calc:latest")
+        images.prepared.cache_clear()
+        for name in (tag, "fixture/calc:latest"):
+            api.images.remove(name, force=True)
+
+
+def test_gold_resolves_and_empty_does_not(docker_bench: SWEBench):
+    task = docker_bench.task(FIVE)
+    assert not docker_bench.grade(task, task.workspace).resolved
+    gold = docker_bench.grade(task, task.meta["fixed"])
+    assert gold.resolved, (gold.details, gold.infra_error)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "root conftest",
+        "exit at import",
+        "the supervisor's output",
+        "everything killed",
+        "records without the key",
+        "test functions not called",
+        "the hidden test file written",
+    ],
+)
+def test_attack(docker_bench: SWEBench, attack: str):
+    task = docker_bench.task(FIVE)
+    grade = docker_bench.grade(task, changed(task, PYTEST[attack]))
+    assert (grade.resolved, grade.infra_error) == (False, None)
+
+
+def test_commands_find_the_environment_and_no_history(docker_bench: SWEBench):
+    task = docker_bench.task(FIVE)
+    assert not any(".git" in path.split("/") for path in task.workspace)
+    with contextlib.closing(EpisodeFiles(task)) as files:
+        result = files.shell("python3 -c 'import pytest, calc; print(calc.__file__)'; ls -a /testbed")
+    lines = result.stdout.decode().split()
+    assert lines[0] == "/box/work/calc/__init__.py", result
+    assert ".git" not in lines
+
+
+def test_a_missing_image_is_named(world: World):
+    row = SWEBench("swe-lite", **options(world)).row("fixture__calc-4")
+    assert images.name_of(row) == "swebench/sweb.eval.x86_64.fixture_1776_calc-4:latest"

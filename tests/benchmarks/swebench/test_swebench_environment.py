@@ -1,0 +1,104 @@
+"""From the Gymnasium id and from the command line to a verdict."""
+
+from __future__ import annotations
+
+import json
+
+import gymnasium
+import pytest
+
+import codegym  # noqa: F401 - registers the environments
+from benchmarks.swebench.repositories import Repositories, RepositoryError
+from codegym.agents import GoldAgent
+from codegym.cli import main
+from tests.benchmarks.swebench.conftest import World, git, options
+
+FOUR = "fixture__calc-4"
+
+
+@pytest.mark.parametrize("name", ["Lite", "Verified", "bench", "Multilingual"])
+def test_from_the_id_to_the_verdict(world: World, name: str):
+    env = gymnasium.make(f"codegym/SWE-{name}-v0", **options(world))
+    observation, info = env.reset(options={"task_id": FOUR})
+    assert "add() subtracts." in observation
+    if name != "Lite":
+        env.close()
+        return
+    shell = "<shell>python -c 'import calc, pytest; print(calc.add(1, 2))'; git log --all --oneline | wc -l</shell>"
+    observation, _, _, _, info = env.step(shell)
+    assert observation.splitlines()[-2:] == ["-1", "1"], observation
+    agent = GoldAgent(env.unwrapped.benchmark)
+    info["turn"] = 0
+    observation, reward, over, _, info = env.step(agent(observation, info))
+    assert "a + b" in info["patch"]
+    observation, reward, over, _, info = env.step(agent(observation, info))
+    assert (reward, over, info["resolved"], info["infra_error"]) == (1.0, True, True, None)
+    env.close()
+
+
+def _arguments(world: World, command: str, *more: str) -> list[str]:
+    given = ["--rows", str(world.rows), "--repositories", str(world.clones), "--offline", "--cache", str(world.cache)]
+    return [command, "SWE-Lite", *given, "--recipes", str(world.recipes), *more]
+
+
+def test_prepare_and_verify(world: World, bench, capsys, tmp_path):
+    bench.environment(bench.row(FOUR))  # pip of the command line would ask the network
+    assert main(_arguments(world, "prepare", "--native")) == 0
+    assert "3 of 3 ready, 2 environments" in capsys.readouterr().out
+    assert main(_arguments(world, "verify", "-i", FOUR)) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[-1] == "1 of 1 behave"
+    assert out[-2].split()[:3] == [FOUR, "0/3", "4/4"]
+    more = ["--predictions", "gold", "--out", str(tmp_path), "-i", "fixture__calc-u"]
+    assert main(_arguments(world, "verify", *more)) == 0
+    assert json.loads((tmp_path / "gold.codegym.json").read_text())["resolved_ids"] == ["fixture__calc-u"]
+
+
+def test_what_is_wrong_on_the_command_line_is_said(world: World, capsys):
+    assert main(["verify", "SWE-Wrong"]) == 2
+    assert "SWE-Lite" in capsys.readouterr().err
+    assert main(_arguments(world, "prepare")) == 2
+    assert "--native" in capsys.readouterr().err
+    assert main(_arguments(world, "verify", "-i", "none")) == 2
+    assert "ids look like" in capsys.readouterr().err
+
+
+def test_instances_that_do_not_behave_are_named(world: World, tmp_path, capsys):
+    rows = [json.loads(line) for line in world.rows.read_text().splitlines()][2:3]
+    rows[0]["PASS_TO_PASS"] = ["test_nothing (unit.checks.Checks)"]
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    arguments = _arguments(world, "verify")
+    arguments[arguments.index("--rows") + 1] = str(tmp_path / "rows.jsonl")
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 1
+    assert "the reference solution fails: test_nothing (unit.checks.Checks)" in capsys.readouterr().out
+
+
+def test_repositories(world: World, tmp_path):
+    clone = world.clones / "fixture__calc"
+    base = json.loads(world.rows.read_text().splitlines()[0])["base_commit"]
+    url = f"file://{world.clones}/{{owner}}__{{name}}"
+    cloned = Repositories(None, tmp_path, url)
+    files, executable = cloned.files("fixture/calc", base)
+    assert "secret.txt" not in files
+    assert executable == ()
+    (clone / "late.sh").write_text("#!/bin/sh\n")
+    (clone / "late.sh").chmod(0o755)
+    (clone / "link").symlink_to("late.sh")
+    (clone / "away").symlink_to("/etc/passwd")
+    (clone / ".gitattributes").write_text("README.md export-ignore\n")
+    git(clone, "add", ".")
+    git(clone, "commit", "-q", "-m", "late")
+    late = git(clone, "rev-parse", "HEAD").strip()
+    files, executable = cloned.files("fixture/calc", late)  # the cache's clone is brought up to date
+    assert executable == ("late.sh",)
+    assert files["link"] == files["late.sh"]
+    assert "away" not in files
+    assert "README.md" in files
+    with pytest.raises(RepositoryError, match="is not in file://"):
+        cloned.find("fixture/calc", "0" * 40)
+    with pytest.raises(RepositoryError, match="cannot be cloned"):
+        cloned.find("fixture/none", "0" * 40)
+    with pytest.raises(RepositoryError, match="give repositories=FOLDER"):
+        Repositories(world.clones, tmp_path / "no", None).find("fixture/none", base)
