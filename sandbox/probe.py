@@ -27,6 +27,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sandbox.base import Limits, Sandbox, SandboxUnavailable
+from sandbox.docker import DockerSandbox
 from sandbox.namespaces import NamespaceSandbox
 from sandbox.opening import AUTO, open_sandbox
 
@@ -48,7 +49,7 @@ class Guarantee:
 
 _ATTACKS = r"""
 import ctypes, errno, json, os, signal, socket, sys
-secret, port, pids, disk = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+secret, (port, pids, disk, files) = sys.argv[1], map(int, sys.argv[2:])
 libc = ctypes.CDLL(None, use_errno=True)
 found = {}
 
@@ -94,7 +95,16 @@ for folder in (".", "/tmp", "/dev/shm"):
         pass
 for folder in (".", "/tmp", "/dev/shm"):
     os.unlink(folder + "/fill")
-found["disk"] = written <= disk
+made = 0
+try:
+    while made <= 2 * files:
+        create("/tmp/probe%d" % made)
+        made += 1
+except OSError:
+    pass
+for number in range(made):
+    os.unlink("/tmp/probe%d" % number)
+found["disk"] = written <= disk and made <= files
 status = dict(line.split(":\t", 1) for line in open("/proc/self/status"))
 # ptrace(PTRACE_TRACEME), unshare(CLONE_NEWUSER), by the numbers of the machine
 ptrace, unshare = {"x86_64": (101, 272), "aarch64": (117, 97)}[os.uname().machine]
@@ -139,8 +149,8 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
         box = stack.enter_context(open_sandbox(backend, _LIMITS))
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         secret = stack.enter_context(tempfile.NamedTemporaryFile())
-        argv = [secret.name, str(listener.getsockname()[1]), str(_LIMITS.pids), str(_LIMITS.disk_bytes)]
-        attacks = box.run(["python3", "-c", _ATTACKS, *argv])
+        numbers = (listener.getsockname()[1], _LIMITS.pids, _LIMITS.disk_bytes, _LIMITS.files)
+        attacks = box.run(["python3", "-c", _ATTACKS, secret.name, *map(str, numbers)])
         try:
             holds = json.loads(attacks.stdout)
         except ValueError:
@@ -155,6 +165,8 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
         holds["memory"] = box.run(["python3", "-c", _MEMORY], timeout=15).oom
     mechanism = _mechanisms(box)
     remedy = {"pids": _CGROUP_REMEDY, "memory": _CGROUP_REMEDY} if backend == "namespaces" else {}
+    if isinstance(box, DockerSandbox) and box.podman:
+        remedy["disk"] = "use Docker, or count on the memory limit, which a tmpfs is under"
     return tuple(
         Guarantee(n, holds[n], mechanism[n], "" if holds[n] else remedy.get(n, "report it: the sandbox is broken here"))
         for n in GUARANTEES
@@ -163,14 +175,14 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
 
 def _mechanisms(box: Sandbox) -> dict[str, str]:
     """By what each guarantee holds, where it does."""
-    if box.backend == "docker":
+    if isinstance(box, DockerSandbox):
         return {
             "fs": "container, read-only root, own uid",
             "net": "network namespace",
             "pids": "control group of the container",
             "memory": "control group of the container (32 MiB more than the limit, for PID 1)",
             "cpu": "RLIMIT_CPU",
-            "disk": "sized tmpfs, read-only root",
+            "disk": "sized tmpfs, read-only root" + (", but podman adds one at /tmp" if box.podman else ""),
             "kill_tree": "PID namespace, own PID 1",
             "syscalls": "seccomp profile and filter",
             "pid1": "not dumpable, PID namespace",

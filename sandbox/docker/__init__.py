@@ -16,7 +16,7 @@ from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, Wo
 from sandbox.collect import cpu_exhausted, exit_code
 from sandbox.docker import image as images
 from sandbox.docker.container import Container
-from sandbox.docker.daemon import client, prune_once
+from sandbox.docker.daemon import client, is_podman, prune_once
 from sandbox.docker.frames import DATA, ERR, FILE, OUT, PIECE, RESULT
 from sandbox.docker.snapshot import DockerSnapshot
 from sandbox.namespaces import bwrap
@@ -54,6 +54,7 @@ class DockerSandbox(Sandbox):
             prune_once(api)
             found = images.find(api, image)
             self._environment = _image_environment(api, found) | dict(ENVIRONMENT)
+            self.podman = is_podman(api)
             self._container = Container(api, found, limits, network=network, read_only=read_only)
         except BaseException:
             api.close()
@@ -106,7 +107,6 @@ class DockerSandbox(Sandbox):
         self, name: str, *arguments: object, data: Sequence[bytes] = (), patience: float = 60.0
     ) -> Iterator[tuple[int, bytes]]:
         self._check()
-        assert self._container.channel is not None
         try:
             yield from self._container.channel.call(name, *arguments, data=data, patience=patience)
         except SandboxError as error:

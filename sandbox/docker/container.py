@@ -17,8 +17,8 @@ from typing import Any
 
 from sandbox.base import Limits, SandboxError, SandboxUnavailable
 from sandbox.docker.channel import Channel
-from sandbox.docker.daemon import LABEL, maker, remove, short
-from sandbox.docker.profile import profile
+from sandbox.docker.daemon import LABEL, is_podman, maker, remove, short
+from sandbox.docker.profile import option
 
 ALLOWANCE = 32 << 20  # bytes over Limits.memory_bytes for PID 1, which the container's limit counts
 _START_S = 30.0
@@ -37,7 +37,7 @@ _MODULES = (
     "sandbox.docker.command",
     "sandbox.docker.inside",
 )
-# Reads (modules, configuration) from stdin, in bytes that no longer text could be put between.
+# Reads the length of (modules, configuration) and then these from stdin, and boots the last module.
 _BOOT = """
 import os, sys, marshal
 def take(n):
@@ -81,69 +81,34 @@ class Container:
         self, api: Any, image: str, limits: Limits, *, network: str = "none", read_only: Sequence[str] = ()
     ) -> None:
         from docker.errors import DockerException
-        from docker.types import LogConfig, Mount
 
         self.uid = _UID_BASE + (os.getpid() * 997 + next(_NUMBERS)) % _UID_COUNT
         # PID 1 must have room when the workspace is full: what the tmpfs holds counts as memory too.
         disk = min(limits.disk_bytes, limits.memory_bytes)
-        memory = limits.memory_bytes + ALLOWANCE
-        volumes = api.images.get(image).attrs["Config"].get("Volumes") or {}
-        mounts = [Mount(path, path, type="bind", read_only=True) for path in read_only]
-        mounts += [Mount(path, None, type="volume", read_only=True) for path in volumes]
-        try:
-            self._container = api.containers.create(
-                image,
-                ["-I", "-S", "-c", _BOOT],
-                entrypoint=["python3"],
-                user="0:0",
-                working_dir="/",
-                hostname="sandbox",
-                labels={LABEL: maker()},
-                stdin_open=True,
-                auto_remove=True,
-                network_mode=network,
-                ipc_mode="none",  # no /dev/shm of the daemon's size: PID 1 puts it into the workspace's tmpfs
-                read_only=True,
-                tmpfs={"/box": f"rw,exec,nosuid,nodev,size={disk},nr_inodes={limits.files},mode=755"},
-                mounts=mounts,
-                mem_limit=memory,
-                memswap_limit=memory,  # no swap on top
-                pids_limit=limits.pids + 1,  # and PID 1
-                cap_drop=["ALL"],
-                cap_add=list(_CAPABILITIES),
-                security_opt=["no-new-privileges", f"seccomp={profile()}"],
-                log_config=LogConfig(type="none"),  # what passes is the channel's: no copy on the daemon's disk
-                healthcheck={"test": ["NONE"]},
-            )
-        except DockerException as error:
-            raise SandboxUnavailable(f"Docker does not make the container: {short(error)}") from None
-        self.id = self._container.id
-        self._api = api
-        self.channel: Channel | None = None
-        connected: list[Any] = []  # filled below; what _end closes at the end, however far this gets
-        self._finish = weakref.finalize(self, _end, os.getpid(), self._api, self._container, connected)
-        try:
-            attached = self._container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-            connection = getattr(attached, "_sock", attached)
-            connected += [attached, connection]
-            connection.settimeout(None)
-            self._container.start()
-            self.channel = Channel(connection)
-            connected.append(self.channel)
-            boot = marshal.dumps((_sources(), self._config(limits, disk)), 4)
-            self.channel.raw(len(boot).to_bytes(4, "little") + boot)
-            self.channel.next(0, _START_S)
-        except DockerException as error:
-            self.close()
-            raise SandboxUnavailable(f"the container does not start: {short(error)}{_hint(error)}") from None
-        except SandboxError as error:
-            self.close()
-            raise SandboxUnavailable(
-                f"PID 1 does not start in this image ({error}): it needs python3, 3.8 or newer"
-            ) from None
-        except BaseException:
-            self.close()
-            raise
+        with option(is_podman(api)) as security:
+            try:
+                container = _create(api, image, limits, disk, network, read_only, security)
+            except DockerException as error:
+                raise SandboxUnavailable(f"Docker does not make the container: {short(error)}") from None
+            self.id = container.id
+            connected: list[Any] = []  # filled by _connect; what _end closes at the end, however far that gets
+            self._finish = weakref.finalize(self, _end, os.getpid(), api, container, connected)
+            try:
+                self.channel = _connect(container, connected)
+                boot = marshal.dumps((_sources(), self._config(limits, disk)), 4)
+                self.channel.raw(len(boot).to_bytes(4, "little") + boot)
+                self.channel.next(0, _START_S)
+            except DockerException as error:
+                self.close()
+                raise SandboxUnavailable(f"the container does not start: {short(error)}{_hint(error)}") from None
+            except SandboxError as error:
+                self.close()
+                raise SandboxUnavailable(
+                    f"PID 1 does not start in this image ({error}): it needs python3, 3.8 or newer"
+                ) from None
+            except BaseException:
+                self.close()
+                raise
 
     def _config(self, limits: Limits, disk: int) -> dict[str, Any]:
         return {
@@ -159,6 +124,54 @@ class Container:
     def close(self) -> None:
         """Kill and remove it. It is gone when this returns."""
         self._finish()
+
+
+def _create(
+    api: Any, image: str, limits: Limits, disk: int, network: str, read_only: Sequence[str], security: str
+) -> Any:
+    from docker.types import LogConfig, Mount
+
+    volumes = api.images.get(image).attrs["Config"].get("Volumes") or {}
+    mounts = [Mount(path, path, type="bind", read_only=True) for path in read_only]
+    mounts += [Mount(path, None, type="volume", read_only=True) for path in volumes]
+    memory = limits.memory_bytes + ALLOWANCE
+    inodes = "" if is_podman(api) else f",nr_inodes={limits.files}"  # podman refuses the option; the probe tells
+    return api.containers.create(
+        image,
+        ["-I", "-S", "-c", _BOOT],
+        entrypoint=["python3"],
+        user="0:0",
+        working_dir="/",
+        hostname="sandbox",
+        labels={LABEL: maker()},
+        stdin_open=True,
+        auto_remove=True,
+        network_mode=network,
+        ipc_mode="none",  # no /dev/shm of the daemon's size: PID 1 puts it into the workspace's tmpfs
+        read_only=True,
+        tmpfs={"/box": f"rw,exec,nosuid,nodev,size={disk}{inodes},mode=755"},
+        mounts=mounts,
+        mem_limit=memory,
+        memswap_limit=memory,  # no swap on top
+        pids_limit=limits.pids + 1,  # and PID 1
+        cap_drop=["ALL"],
+        cap_add=list(_CAPABILITIES),
+        security_opt=["no-new-privileges", security],
+        log_config=LogConfig(type="none"),  # what passes is the channel's: no copy on the daemon's disk
+        healthcheck={"test": ["NONE"]},
+    )
+
+
+def _connect(container: Any, connected: list[Any]) -> Channel:
+    """Attach to the container's standard streams and start it."""
+    attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+    connection = getattr(attached, "_sock", attached)
+    connected += [attached, connection]
+    connection.settimeout(None)
+    container.start()
+    channel = Channel(connection)
+    connected.append(channel)
+    return channel
 
 
 def _hint(error: Exception) -> str:

@@ -20,6 +20,7 @@ LABEL = "codegym.sandbox"  # on every container of ours: who made it
 BUILT, LOADED, PREPARED = "codegym-python", "codegym-tar", "codegym-prepared"  # names of images, see image.py
 IMAGES = (PREPARED, BUILT, LOADED)  # children first
 _pruned: set[int] = set()
+_podmans: dict[str, bool] = {}
 
 
 def place() -> str:
@@ -71,6 +72,14 @@ def client() -> Any:
     raise SandboxUnavailable(
         f"no Docker daemon answers at {where} ({reason}): start it, or set DOCKER_HOST (podman's works)"
     )
+
+
+def is_podman(api: Any) -> bool:
+    """Whether it is podman that answers as Docker would; asked once per address."""
+    address = str(api.api.base_url) + os.environ.get("DOCKER_HOST", "")
+    if address not in _podmans:
+        _podmans[address] = any("podman" in part["Name"].lower() for part in api.version().get("Components", ()))
+    return _podmans[address]
 
 
 def short(error: Exception) -> str:

@@ -69,7 +69,7 @@ class _Server:
         os.umask(0o022)
         uid, gid = config["uid"], config["gid"]
         for name in ("work", "tmp", "shm"):
-            os.mkdir(f"{_BOX}/{name}", 0o755)
+            os.makedirs(f"{_BOX}/{name}", 0o755, exist_ok=True)  # podman mounts a tmpfs of its own where /tmp leads
             os.chown(f"{_BOX}/{name}", uid, gid)
         os.symlink(f"{_BOX}/shm", "/dev/shm")
         if os.path.isdir("/dev/mqueue"):

@@ -8,8 +8,11 @@ clock, keyrings, bpf, perf, io_uring, userfaultfd, file handles, and sockets but
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
+import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 # By what they touch. Names are the kernel's; one that an architecture lacks is ignored there.
@@ -60,6 +63,18 @@ _X86_64, _AARCH64 = "SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"
 def _when(names: list[str], index: int, value: int, op: str = "SCMP_CMP_EQ", two: int = 0) -> dict[str, Any]:
     condition = {"index": index, "value": value, "valueTwo": two, "op": op}
     return {"names": names, "action": "SCMP_ACT_ALLOW", "args": [condition]}
+
+
+@contextlib.contextmanager
+def option(podman: bool) -> Iterator[str]:
+    """The security option with the profile. Docker takes its text; podman the path of a file, read until the start."""
+    if not podman:
+        yield f"seccomp={profile()}"
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="codegym-profile-") as file:
+        file.write(profile())
+        file.flush()
+        yield f"seccomp={file.name}"
 
 
 def profile() -> str:

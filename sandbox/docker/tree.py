@@ -5,7 +5,6 @@ The walks are those of sandbox/files.py: by descriptor, ``O_NOFOLLOW``, regular 
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import struct
@@ -164,7 +163,7 @@ def _segments(fd: int, length: int, size: int) -> Iterator[bytes]:
         while at < end:
             piece = os.pread(fd, min(size, end - at), at)
             if not piece:
-                raise OSError(errno.EIO, "a file shrank while it was packed")
+                raise WorkspaceError("a file shrank while the workspace was packed: write nothing meanwhile")
             yield ENTRY.pack(b"S", 0, at, 0, len(piece)) + piece
             at += len(piece)
 

@@ -273,7 +273,7 @@ def test_a_tar_of_a_root_file_system_with_its_own_tmp(api, tmp_path, monkeypatch
 
 
 def test_images_that_cannot_be_used(api, tmp_path, monkeypatch):
-    before = names(api)
+    before = set(names(api))
     with pytest.raises(SandboxUnavailable, match=r"docker pull no-such-image"):
         open_sandbox("docker", image="no-such-image")
     monkeypatch.setattr(image, "BUILT", "codegym-not-built")
@@ -289,7 +289,7 @@ def test_images_that_cannot_be_used(api, tmp_path, monkeypatch):
         open_sandbox("docker", image=str(tmp_path / "empty.tar"))
     for tag in (image._load(api, str(tmp_path / "empty.tar")), image.find(api, str(tmp_path / "empty.tar"))):
         api.images.remove(tag, force=True)
-    assert names(api) == before
+    assert set(names(api)) <= before  # other processes' may go meanwhile
 
 
 def test_without_a_daemon_the_error_says_what_to_do(monkeypatch):
@@ -312,13 +312,11 @@ def test_auto_takes_docker_where_namespaces_do_not_work(docker_works, monkeypatc
 
 
 def test_many_sandboxes_leave_nothing(api):
-    before = set(names(api))
-    groups = {str(p) for p in Path("/sys/fs/cgroup").glob("*/docker/*") if p.is_dir()}
     for _ in range(6):
         with DockerSandbox(Limits()) as box:
             assert box.run(["sh", "-c", "setsid sleep 300 & echo 1"]).stdout == b"1\n"
-    assert set(names(api)) == before
-    assert {str(p) for p in Path("/sys/fs/cgroup").glob("*/docker/*") if p.is_dir()} == groups
+        assert box._container.id not in names(api)
+        assert list(Path("/sys/fs/cgroup").glob(f"*/docker/{box._container.id}")) == []
 
 
 def test_a_sandbox_nobody_closed_goes_with_its_last_reference(api):

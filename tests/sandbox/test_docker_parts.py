@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import socket
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from sandbox import SandboxError, WorkspaceError
 from sandbox.docker import tree
 from sandbox.docker.channel import Channel
+from sandbox.docker.container import _sources
 from sandbox.docker.frames import DATA, DONE, FAIL, HEADER, PIECE
 from sandbox.docker.profile import profile
 from sandbox.namespaces import seccomp
@@ -101,6 +103,12 @@ def test_the_profile_allows_nothing_that_the_filter_denies():
     always = {n for r in rules["syscalls"] if r["action"] == "SCMP_ACT_ALLOW" and not r.get("args") for n in r["names"]}
     assert {"read", "execve", "prctl", "seccomp"} <= always
     assert always & (set(seccomp._DENIED) | set(seccomp._ABSENT) | {"clone", "clone3", "socket", "socketpair"}) == set()
+
+
+def test_what_runs_inside_is_of_old_pythons_too():
+    """An image's Python may be 3.8. Of the syntax, as no old interpreter need be here."""
+    for name, text in _sources():
+        ast.parse(text, name, feature_version=(3, 8))
 
 
 class Peer:
