@@ -13,7 +13,6 @@ from codegym.diff.marks import Touching, blank_only, only_marks
 from codegym.diff.match import Matching
 from codegym.diff.model import Change, Diff, FileDiff, Hunk, Only
 from codegym.diff.renames import find_renames
-from codegym.diff.script import script_of
 from codegym.diff.sources import Written
 from codegym.diff.syntax import broken, changes_of, compare
 from codegym.spans import Origin, Span
@@ -85,7 +84,7 @@ def _diff_file(
         parsed = not any(errors)
         changes += _with_sources(changes_of(matching), cuts, written)
         if parsed:
-            only, marks = only_marks(script_of(before, after, matching), hunks, language)
+            only, marks = only_marks(before, after, matching, hunks, changes, language)
             hunks = [replace(hunk, only=mark) for hunk, mark in zip(hunks, marks, strict=True)]
             if not changes:
                 notes.append("no syntax changed, only blanks")
@@ -108,15 +107,20 @@ def _around_errors(
     changes: Sequence[Change], hunks: Sequence[Hunk], errors: tuple[Sequence[Span], Sequence[Span]]
 ) -> list[Change]:
     """Syntax where it can be trusted, lines for every hunk that it does not speak of."""
-    bad = Touching(errors[0]), Touching(errors[1])
+    errors_old, errors_new = Touching(errors[0]), Touching(errors[1])
+    torn = {k for k, hunk in enumerate(hunks) if errors_old.any(hunk.old) or errors_new.any(hunk.new)}
+    # What the other side has in place of torn text is not gone.
+    bad = Touching([*errors[0], *(hunks[k].old for k in torn)]), Touching([*errors[1], *(hunks[k].new for k in torn)])
     good = [c for c in changes if not (c.old and bad[0].any(c.old)) and not (c.new and bad[1].any(c.new))]
     told = Touching([c.old for c in good if c.old]), Touching([c.new for c in good if c.new])
     by_line = [
         _line_change(hunk)
-        for hunk in hunks
-        if bad[0].any(hunk.old) or bad[1].any(hunk.new) or not (told[0].any(hunk.old) or told[1].any(hunk.new))
+        for k, hunk in enumerate(hunks)
+        if k in torn or not (told[0].any(hunk.old) or told[1].any(hunk.new))
     ]
-    return sorted(good + by_line, key=lambda change: change.new or change.old or Span(0, 0))
+    at = [change.new or change.old or Span(0, 0) for change in (*good, *by_line)]
+    order = sorted(range(len(at)), key=lambda k: (at[k].start, -at[k].end))
+    return [[*good, *by_line][k] for k in order]
 
 
 def _line_change(hunk: Hunk) -> Change:

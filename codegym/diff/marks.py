@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from codegym.diff.languages import Language
-from codegym.diff.model import Hunk, Only
-from codegym.diff.script import Script
+from codegym.diff.match import Matching
+from codegym.diff.model import Change, Hunk, Only
+from codegym.diff.script import script_of
 from codegym.spans import Span
 
 
@@ -30,21 +31,42 @@ def blank_only(hunk: Hunk, old: bytes) -> Only:
     return "whitespace" if hunk.text.split() == old[slice(*hunk.old)].split() else ""
 
 
-def only_marks(script: Script, hunks: Sequence[Hunk], language: Language) -> tuple[Only, list[Only]]:
+def only_marks(
+    before: bytes,
+    after: bytes,
+    matching: Matching,
+    hunks: Sequence[Hunk],
+    changes: Sequence[Change],
+    language: Language,
+) -> tuple[Only, list[Only]]:
     """The mark of a parsed file and of each of its hunks, by what the actions of its script touch.
 
     A hunk that merely meets a changed node keeps no mark: a blank may be what changed it (indentation).
     """
-    syntax = [action for action in script.actions if action.kind != "space"]
+    remarks = [change for change in changes if change.node in language.comments]
+    near = Touching(c.old for c in remarks if c.old), Touching(c.new for c in remarks if c.new)
+    marks: list[Only] = [""] * len(hunks)
+    maybe = [
+        k
+        for k, hunk in enumerate(hunks)
+        if _ink(before[slice(*hunk.old)]) == _ink(hunk.text) or near[0].any(hunk.old) or near[1].any(hunk.new)
+    ]
+    if not maybe:  # the script is not needed
+        return "", marks
+    syntax = [action for action in script_of(before, after, matching).actions if action.kind != "space"]
     code = [action for action in syntax if action.node not in language.comments]
+    if not code:
+        whole: Only = "comments" if syntax else "whitespace"
+        return whole, [whole] * len(hunks)
     touched = [
         (Touching(a.old for a in actions if a.old), Touching(a.new for a in actions if a.new))
         for actions in (code, syntax)
     ]
+    for k in maybe:
+        in_code, in_any = (old.any(hunks[k].old) or new.any(hunks[k].new) for old, new in touched)
+        marks[k] = "" if in_code else "comments" if in_any else "whitespace"
+    return "", marks
 
-    def mark(hunk: Hunk) -> Only:
-        in_code, in_any = (old.any(hunk.old) or new.any(hunk.new) for old, new in touched)
-        return "" if in_code else "comments" if in_any else "whitespace"
 
-    whole: Only = "" if code or not hunks else "comments" if syntax else "whitespace"
-    return whole, [whole or mark(hunk) for hunk in hunks]
+def _ink(text: bytes) -> bytes:
+    return b"".join(text.split())

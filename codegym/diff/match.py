@@ -36,13 +36,23 @@ class Matching:
         self._at_old = [kept.of_old(*span) for span in zip(old.start, old.end, strict=True)]
         self._at_new = [kept.of_new(*span) for span in zip(new.start, new.end, strict=True)]
         self.to_new, self.to_old = [-1] * len(old.kind), [-1] * len(new.kind)
+        places = {(new.ident[j], self._at_new[j]): j for j in new.closed}
+        for i in old.closed:
+            if (j := places.get((old.ident[i], self._at_old[i]), -1)) >= 0:
+                self._pair(i, j)
+        if not found.levels:  # the outermost nodes are the roots
+            self._pair(0, 0)
         self._equal_subtrees()
         self._shared_descendants()
         self._left_over(old.top, new.top)
         for i in range(len(old.kind)):  # preorder: partners found below i come later
             j = self.to_new[i]
-            if j >= 0 and old.ident[i] != new.ident[j]:
+            if j >= 0:
                 self._left_over(old.kids[i], new.kids[j])
+
+    def closed_stay(self) -> bool:
+        """Whether every closed node has its partner, so that nothing depends on what is inside."""
+        return all(self.to_new[i] >= 0 for i in self.old.closed) and all(self.to_old[j] >= 0 for j in self.new.closed)
 
     def _pair(self, i: int, j: int, size: int = 1) -> None:
         self.to_new[i : i + size] = range(j, j + size)
@@ -55,13 +65,12 @@ class Matching:
         # A lone leaf is equal to too many others to say anything.
         shared = [ident for ident in shared if old.size[where_old[ident][0]] > 1]
         for ident in sorted(shared, key=lambda ident: (-old.size[where_old[ident][0]], where_old[ident][0])):
-            size = old.size[where_old[ident][0]]
             olds, news = self._free_of(where_old[ident], where_new[ident])
             if len(olds) * len(news) > 1:
                 in_place = {self._at_new[j]: j for j in news}
                 for i in olds:
                     if self._at_old[i] is not None and (j := in_place.get(self._at_old[i], -1)) >= 0:
-                        self._pair(i, j, size)
+                        self._pair_whole(i, j)
                 olds, news = self._free_of(olds, news)
             if not olds or not news:
                 continue
@@ -83,7 +92,7 @@ class Matching:
                         used[1].add(q)
                         pairs.append((olds[p], news[q]))
             for i, j in pairs:
-                self._pair(i, j, size)
+                self._pair_whole(i, j)
 
     def _free_of(self, olds: Sequence[int], news: Sequence[int]) -> tuple[list[int], list[int]]:
         return [i for i in olds if self.to_new[i] < 0], [j for j in news if self.to_old[j] < 0]
@@ -102,6 +111,9 @@ class Matching:
 
     def _shared_descendants(self) -> None:
         old, new = self.old, self.new
+        own = [1] * len(old.kind)
+        for i in old.closed:
+            own[i] = old.weight[i]
         visited = 0
         for i in range(len(old.kind) - 1, -1, -1):
             if self.to_new[i] >= 0 or not old.kids[i]:
@@ -121,8 +133,9 @@ class Matching:
                 if visited > MOST_VISITED:
                     raise TooLarge("the syntax tree is too deep")
                 end = j + new.size[j]
-                common = sum(j < partner < end for partner in self.to_new[i + 1 : i + old.size[i]])
-                dice = 2 * common / max(1, old.size[i] + new.size[j] - 2)
+                partners = enumerate(self.to_new[i + 1 : i + old.size[i]], i + 1)
+                common = sum([own[k] for k, partner in partners if j < partner < end])
+                dice = 2 * common / max(1, old.weight[i] + new.weight[j] - 2)
                 if dice > best_dice or (dice == best_dice and best < 0):
                     best, best_dice = j, dice
             if best >= 0:
@@ -152,12 +165,14 @@ class Matching:
         return 1 < len(left) * len(right) <= MOST_SIBLINGS and nodes * min(len(left), len(right)) <= MOST_SHARED
 
     def _most_shared(self, left: Sequence[int], right: Sequence[int]) -> list[tuple[int, int]]:
-        """Pairs in order, of the same kind and name, that share most descendants."""
-        sides = ((self.old, left), (self.new, right))
-        has = [[Counter(forest.ident[k : k + forest.size[k]]) for k in row] for forest, row in sides]
-        keys = [[self._kind_key(forest, k) for k in row] for forest, row in sides]
+        """Pairs in order, of the same kind and name, that share most: equal subtrees, and kinds that can be updated."""
+        keys, has = [], []
+        for forest, row in ((self.old, left), (self.new, right)):
+            keys.append([self._kind_key(forest, k) for k in row])
+            spans = [slice(k, k + forest.size[k]) for k in row]
+            has.append([Counter(forest.ident[span]) + Counter(forest.kind[span]) for span in spans])  # type: ignore[operator]
         shared = [
-            [1 + 2 * (x & y).total() if a == b else 0 for y, b in zip(has[1], keys[1], strict=True)]
+            [(x & y).total() if a == b else 0 for y, b in zip(has[1], keys[1], strict=True)]
             for x, a in zip(has[0], keys[0], strict=True)
         ]
         best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]

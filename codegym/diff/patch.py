@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 
+from codegym.diff.lines import Cut
 from codegym.diff.model import Diff, FileDiff
 from codegym.spans import reply_bytes, reply_text
 
@@ -54,7 +55,7 @@ def _file_patch(file: FileDiff, old: Mapping[str, bytes], new: Mapping[str, byte
     lines = [b"diff --git " + a + b" " + b]
     if file.status == "renamed":
         lines += [
-            b"similarity index 100%",
+            b"similarity index %d%%" % _similarity(file, before or b"", after or b""),
             b"rename from " + _name(b"", file.old_path or ""),
             b"rename to " + _name(b"", file.path),
         ]
@@ -88,6 +89,14 @@ def _name(prefix: bytes, path: str) -> bytes:
     )
 
 
+def _similarity(file: FileDiff, before: bytes, after: bytes) -> int:
+    """Per cent of the larger content that is kept; 100 only for equal ones."""
+    if before == after:
+        return 100
+    kept = len(after) - sum(len(hunk.text) for hunk in file.hunks)
+    return min(99, 100 * kept // max(len(before), len(after)))
+
+
 def _blob(data: bytes | None) -> bytes:
     """git's name of a content."""
     if data is None:
@@ -110,24 +119,33 @@ def _hunks(file: FileDiff, before: bytes, after: bytes) -> Iterator[bytes]:
     old_lines, new_lines = before.split(b"\n"), after.split(b"\n")
     old_count = len(old_lines) - (old_lines[-1] == b"")
     new_count = len(new_lines) - (new_lines[-1] == b"")
-    groups: list[list[tuple[int, int, int, int]]] = []
+    for group in line_groups(file, before, after):
+        (old_start, _, new_start, _), (_, old_end, _, new_end) = group[0], group[-1]
+        yield b"@@ -%s +%s @@\n" % (_range(old_start, old_end), _range(new_start, new_end))
+        position = old_start
+        for a, b, c, d in group:
+            yield from (_line(b" ", k, old_lines, old_count) for k in range(position, a))
+            yield from (_line(b"-", k, old_lines, old_count) for k in range(a, b))
+            yield from (_line(b"+", k, new_lines, new_count) for k in range(c, d))
+            position = b
+
+
+def line_groups(file: FileDiff, before: bytes, after: bytes) -> Iterator[list[Cut]]:
+    """The hunks in whole lines (numbers from 0), those that share context together.
+
+    Each group begins and ends with an empty block, where its context of three lines begins and ends.
+    """
+    count = before.count(b"\n") + (not before.endswith(b"\n") and before != b"")
+    groups: list[list[Cut]] = []
     for block in _line_blocks(file, before, after):
         if groups and block[0] - groups[-1][-1][1] <= 2 * _CONTEXT:
             groups[-1].append(block)
         else:
             groups.append([block])
     for group in groups:
-        lead = min(_CONTEXT, group[0][0])
-        old_start, new_start = group[0][0] - lead, group[0][2] - lead
-        trail = min(_CONTEXT, old_count - group[-1][1])
-        old_end, new_end = group[-1][1] + trail, group[-1][3] + trail
-        yield b"@@ -%s +%s @@\n" % (_range(old_start, old_end), _range(new_start, new_end))
-        position = old_start
-        for a, b, c, d in [*group, (old_end, old_end, new_end, new_end)]:
-            yield from (_line(b" ", k, old_lines, old_count) for k in range(position, a))
-            yield from (_line(b"-", k, old_lines, old_count) for k in range(a, b))
-            yield from (_line(b"+", k, new_lines, new_count) for k in range(c, d))
-            position = b
+        (a, _, c, _), (_, b, _, d) = group[0], group[-1]
+        lead, trail = min(_CONTEXT, a), min(_CONTEXT, count - b)
+        yield [(a - lead, a - lead, c - lead, c - lead), *group, (b + trail, b + trail, d + trail, d + trail)]
 
 
 def _range(start: int, end: int) -> bytes:
@@ -140,7 +158,7 @@ def _line(sign: bytes, number: int, lines: list[bytes], count: int) -> bytes:
     return sign + lines[number] + b"\n" + (b"\\ No newline at end of file\n" if open_end else b"")
 
 
-def _line_blocks(file: FileDiff, before: bytes, after: bytes) -> list[tuple[int, int, int, int]]:
+def _line_blocks(file: FileDiff, before: bytes, after: bytes) -> list[Cut]:
     """The hunks in whole lines: (old first, old end, new first, new end), numbered from 0, apart from each other."""
     ranges: list[list[int]] = []
     for hunk in file.hunks:

@@ -6,12 +6,13 @@ operator), nodes of which nothing but the kind stayed (as one update), and subtr
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
+from tree_sitter import Node
+
 from codegym.diff.languages import GrammarMissing, Language, own_name, parse
-from codegym.diff.lines import Cut, Kept
+from codegym.diff.lines import Cut, Kept, rising
 from codegym.diff.match import Matching
 from codegym.diff.model import Change
 from codegym.diff.tree import TooLarge, differing
@@ -34,29 +35,43 @@ def compare(old: bytes, new: bytes, language: Language, cuts: Sequence[Cut]) -> 
         return f"{reason}, compared by lines"
     try:
         kept = Kept(cuts)
-        return Matching(differing(trees[0], old, trees[1], new, language, kept), kept)
+        matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=True), kept)
+        if not matching.closed_stay():  # the same bytes, read otherwise
+            matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=False), kept)
+        return matching
     except TooLarge as reason:
         return f"{reason}, compared by lines"
 
 
 def broken(text: bytes, language: Language) -> list[Span]:
-    """Where a text does not parse: the definitions or statements that hold an error, disjoint and in order.
+    """Where a text does not parse: the definitions or statements that hold an error, in order.
 
-    Of a definition only the broken statements inside, if its head is whole.
+    Of a definition only the broken statements inside, if its head is whole; of what the parser gave up on, all but the
+    nodes that stand on lines of their own.
     """
     found: list[Span] = []
     todo = [parse(language, text).root_node]
     while todo:
         node = todo.pop()
         for child in node.children:
-            if not child.has_error:
-                continue
             inside = child.type in language.definitions or child.type in language.wrappers or own_name(node, language)
-            if inside and not any(part.is_error or part.is_missing for part in child.children):
+            torn = any(part.is_error or part.is_missing for part in child.children)
+            if node.is_error and not child.has_error:
+                if not (child.is_named and _own_lines(child, text)):
+                    found.append(Span(child.start_byte, child.end_byte))
+            elif child.is_error or (child.has_error and inside and not torn):
                 todo.append(child)
-            else:
+            elif child.has_error or child.is_missing:
                 found.append(Span(child.start_byte, child.end_byte))
+        if node.is_error and not node.child_count:
+            found.append(Span(node.start_byte, node.end_byte))
     return sorted(found)
+
+
+def _own_lines(node: Node, text: bytes) -> bool:
+    start, end = text.rfind(b"\n", 0, node.start_byte) + 1, text.find(b"\n", node.end_byte)
+    around = text[start : node.start_byte] + text[node.end_byte : end if end >= 0 else len(text)]
+    return not around.strip()
 
 
 def changes_of(matching: Matching) -> list[Change]:
@@ -129,23 +144,6 @@ def moved_nodes(matching: Matching) -> set[int]:
                 stay.append(i)
             else:
                 moved.add(i)
-        moved.update(_out_of_order(stay, to_new))
+        kept = {stay[k] for k in rising([to_new[i] for i in stay])}
+        moved.update(i for i in stay if i not in kept)
     return moved
-
-
-def _out_of_order(nodes: Sequence[int], to_new: Sequence[int]) -> list[int]:
-    """The nodes outside a longest run of rising partners."""
-    tails: list[int] = []  # partners that end the best run of each length
-    at: list[int] = []
-    last: list[int] = []
-    for i in nodes:
-        length = bisect_left(tails, to_new[i])
-        tails[length : length + 1] = [to_new[i]]
-        at.append(length)
-        last.append(i)
-    keep, wanted, bound = set(), len(tails) - 1, None
-    for k in range(len(nodes) - 1, -1, -1):
-        if at[k] == wanted and (bound is None or to_new[nodes[k]] < bound):
-            keep.add(nodes[k])
-            bound, wanted = to_new[nodes[k]], wanted - 1
-    return [i for i in nodes if i not in keep]

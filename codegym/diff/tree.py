@@ -24,6 +24,8 @@ _SIGNS = frozenset(sign.encode() for sign in _PUNCTUATION)
 
 Form = tuple[bytes | None, ...]  # the tokens and texts of a node in order, None for each named child
 Token = tuple[int, int]
+Place = Callable[[int, int], int | None]  # of a range, in the new file
+Twin = Callable[[Node], bool]  # whether the other tree has the same node at the same place
 
 
 class TooLarge(Exception):  # noqa: N818 - not an error: the way to the fall-back; its text is the diff's note
@@ -36,7 +38,8 @@ class Forest:
 
     ``parent`` is -1 for the outermost nodes, ``gap`` (of those) the number of equal siblings before them.
     ``name`` is the symbol that a node defines, or "". ``items`` are a node's children in the order of the text: the
-    number of a named node, or the byte range of a token.
+    number of a named node, or the byte range of a token. ``closed`` nodes are not looked into: no hunk touches them.
+    ``weight`` is the size as if they were.
     """
 
     kind: list[str] = field(default_factory=list)
@@ -50,6 +53,8 @@ class Forest:
     kids: list[list[int]] = field(default_factory=list)
     items: list[list[int | Token]] = field(default_factory=list)
     top: list[int] = field(default_factory=list)
+    closed: list[int] = field(default_factory=list)
+    weight: list[int] = field(default_factory=list)
     gap: dict[int, int] = field(default_factory=dict)
     outer: tuple[str, ...] = ()
     wrapped: bool = False  # the outermost nodes stand in a wrapper that ``outer`` names already
@@ -67,8 +72,13 @@ class Forest:
         """What a node says itself: its form without children and punctuation."""
         return tuple(part for part in self.form[node] if part is not None and part not in _SIGNS)
 
-    def add(self, root: Node, gap: int, text: bytes, language: Language, idents: dict[object, int]) -> None:
-        """Append a subtree. Raises TooLarge."""
+    def add(
+        self, root: Node, gap: int, text: bytes, language: Language, idents: dict[object, int], twin: Twin | None
+    ) -> None:
+        """Append a subtree. Nodes that have a ``twin`` are closed.
+
+        Raises TooLarge.
+        """
         cursor = root.walk()
         path: list[int] = []
         forms: list[list[bytes | None]] = []
@@ -89,7 +99,10 @@ class Forest:
                 path.append(index)
                 forms.append([])
                 done.append(start)
-                if cursor.goto_first_child():
+                if twin is not None and node.child_count and twin(node):
+                    self.closed.append(index)
+                    self.weight[index] = max(1, node.descendant_count // 2)  # about half of all nodes are named
+                elif cursor.goto_first_child():
                     continue
                 self._leave(path.pop(), forms.pop(), done.pop(), text, idents)
             else:
@@ -115,6 +128,7 @@ class Forest:
         self.end.append(node.end_byte)
         self.parent.append(parent)
         self.size.append(1)
+        self.weight.append(1)
         self.form.append(())
         self.ident.append(-1)
         self.kids.append([])
@@ -133,6 +147,7 @@ class Forest:
 
     def _leave(self, index: int, form: list[bytes | None], done: int, text: bytes, idents: dict[object, int]) -> None:
         self.size[index] = len(self.kind) - index
+        self.weight[index] += sum([self.weight[kid] for kid in self.kids[index]])
         end = self.end[index]
         if done < end and not (rest := text[done:end]).isspace():
             form.append(rest)
@@ -167,8 +182,13 @@ class Differing:
     levels: list[Level]
 
 
-def differing(old: Tree, old_text: bytes, new: Tree, new_text: bytes, language: Language, kept: Kept) -> Differing:
-    """The smallest lists of sibling subtrees that hold all differences, under parents that correspond."""
+def differing(
+    old: Tree, old_text: bytes, new: Tree, new_text: bytes, language: Language, kept: Kept, *, closed: bool
+) -> Differing:
+    """The smallest lists of sibling subtrees that hold all differences, under parents that correspond.
+
+    ``closed``: subtrees that no hunk touches are single nodes.
+    """
     left, right = [(old.root_node, 0)], [(new.root_node, 0)]
     outer: tuple[str, ...] = ()
     levels: list[Level] = []
@@ -177,8 +197,9 @@ def differing(old: Tree, old_text: bytes, new: Tree, new_text: bytes, language: 
         a, b = left[0][0], right[0][0]
         names = own_name(a, language), own_name(b, language)
         inner = a.named_child_count and b.named_child_count
-        if a.type != b.type or names[0] != names[1] or not (inner or a.parent is None):
-            break  # the roots correspond even where one is empty
+        roots = a.parent is None  # they correspond even where one is empty or torn by an error
+        if not roots and (a.type != b.type or names[0] != names[1] or not inner):
+            break
         level = _level(a, old_text, b, new_text, kept)
         if level is None:
             break
@@ -190,10 +211,31 @@ def differing(old: Tree, old_text: bytes, new: Tree, new_text: bytes, language: 
         wrapped = a.type in language.wrappers and (wrapped or bool(names[0]))
     idents: dict[object, int] = {}
     forests = Forest(outer=outer, wrapped=wrapped), Forest(outer=outer, wrapped=wrapped)
-    for forest, sides, text in ((forests[0], left, old_text), (forests[1], right, new_text)):
-        for node, gap in sides:
-            forest.add(node, gap, text, language, idents)
+
+    def old_twin(node: Node) -> bool:
+        at = kept.of_old(node.start_byte, node.end_byte)
+        return at is not None and _stands(new.root_node, node, at)
+
+    def new_twin(node: Node) -> bool:
+        at = kept.of_new(node.start_byte, node.end_byte)
+        return at is not None and _stands(old.root_node, node, kept.back(at))
+
+    for node, gap in left:
+        forests[0].add(node, gap, old_text, language, idents, old_twin if closed else None)
+    for node, gap in right:
+        forests[1].add(node, gap, new_text, language, idents, new_twin if closed else None)
     return Differing(*forests, levels)
+
+
+def _stands(root: Node, node: Node, at: int) -> bool:
+    """Whether a tree has a node of the same kind and length at a place."""
+    end = at + node.end_byte - node.start_byte
+    there = root.named_descendant_for_byte_range(at, end)
+    while there is not None and there.start_byte == at and there.end_byte == end:
+        if there.type == node.type:
+            return True
+        there = there.parent
+    return False
 
 
 def _level(a: Node, old_text: bytes, b: Node, new_text: bytes, kept: Kept) -> Level | None:
@@ -206,7 +248,7 @@ def _level(a: Node, old_text: bytes, b: Node, new_text: bytes, kept: Kept) -> Le
     left, left_signs, old_form = _children(a, old_text)
     right, right_signs, new_form = _children(b, new_text)
 
-    def keys(nodes: Sequence[Node], text: bytes, place: Callable[[int, int], int | None]) -> list[Hashable]:
+    def keys(nodes: Sequence[Node], text: bytes, place: Place) -> list[Hashable]:
         spans = [(node.type, node.start_byte, node.end_byte) for node in nodes]
         return [(kind, text[start:end] if (at := place(start, end)) is None else at) for kind, start, end in spans]
 

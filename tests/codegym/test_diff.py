@@ -155,6 +155,18 @@ PYTHON_LINES = [
 ]  # fmt: skip
 
 
+OUT_OF_PLACE = (
+    ["f(x)", "    y = 3", "f(x)", "if x:", "    y = 3"],
+    ["f(x)", "if x:", "    y = 3", "f(x)", "    y = 3"],
+)
+
+
+def test_a_subtree_whose_inside_has_a_partner_elsewhere():
+    old, new = ("\n".join(lines).encode() for lines in OUT_OF_PLACE)
+    (file,) = diff_files({"a.py": old}, {"a.py": new}).files
+    assert leaves(old, [c.old for c in file.changes if c.old]) == leaves(new, [c.new for c in file.changes if c.new])
+
+
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(PYTHON_LINES), max_size=12), st.randoms(use_true_random=False))
 def test_outside_the_changes_the_syntax_is_equal(lines, rng: random.Random):
