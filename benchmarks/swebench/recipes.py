@@ -36,6 +36,9 @@ from benchmarks.swebench.rows import Row
 
 RUNNERS = ("pytest", "unittest", "django")
 NAMES = ("pytest", "unittest", "bare")
+# The log parsers of swebench whose logs are pytest's.
+_OF_PYTEST = {"pytest", "pytest_options", "pytest_v2", "seaborn", "matplotlib", "astroid", "flask", "marshmallow"}
+_OF_PYTEST |= {"pvlib", "pyvista", "sqlfluff", "xarray", "pydicom", "requests", "pylint", "astropy", "scikit", "sphinx"}
 _OWN = Path(__file__).with_name("recipes")
 
 
@@ -84,7 +87,12 @@ def recipe_for(row: Row, folder: str | Path | None = None, *, image: bool = Fals
             raise RecipeError(f"{row.instance_id}: {place / name} has no environment for version {row.version!r}")
     if row.install.get("python"):
         return _of_install(row)
-    if image and (row.log_parser or "parse_log_pytest").startswith("parse_log_pytest"):
+    if row.log_parser and row.log_parser.removeprefix("parse_log_") not in _OF_PYTEST:
+        raise RecipeError(
+            f"{row.instance_id}: its tests leave only a printed log (log_parser={row.log_parser!r}), which the code "
+            "under test can write: it is not judged here"
+        )
+    if image:
         return Recipe(row.repo, "pytest", "pytest", (), ("*",), path=("src", "lib", "."))
     raise RecipeError(
         f"{row.instance_id}: no recipe to run {row.repo} without its image: give recipes=FOLDER with {name} "

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.swebench import recipes
 from benchmarks.swebench.ids import Book, judge, plain
+from benchmarks.swebench.recipes import RecipeError, recipe_for
 from benchmarks.swebench.rows import RowError, load_rows, read_row
 from tests.benchmarks.swebench.conftest import World
 
@@ -152,3 +155,25 @@ def test_an_exact_id_finds_its_own_record(name, other):
     if other != name:
         book.add(other, "PASSED")
     assert book.find(name) == "FAILED"
+
+
+def test_recipes_and_what_has_none(world: World):
+    row = read_row({**ROW, "repo": "django/django", "version": "4.2"})
+    django = recipe_for(row)
+    assert (django.runner, django.names, django.python[0]) == ("django", "unittest", "3.9")
+    assert "4.2" in django.versions
+    flask = recipe_for(read_row({**ROW, "repo": "pallets/flask", "version": "2.3"}))
+    assert "src/Flask-2.3.dist-info/METADATA" in flask.files
+    with pytest.raises(RecipeError, match=r"no environment for version '9\.9'"):
+        recipe_for(read_row({**ROW, "repo": "pallets/flask", "version": "9.9"}))
+    with pytest.raises(RecipeError, match=r"give recipes=FOLDER with a__b\.json"):
+        recipe_for(read_row(ROW))
+    assert recipe_for(read_row(ROW), image=True).runner == "pytest"
+    log = read_row({**ROW, "log_parser": "parse_log_gotest"})
+    with pytest.raises(RecipeError, match="leave only a printed log"):
+        recipe_for(log, image=True)
+    install = {"python": "3.9", "pip_packages": ["attrs"], "test_cmd": "pytest -rA"}
+    rebench = recipe_for(read_row({**ROW, "install_config": install, "requirements": "# x\nsix==1.16.0\n"}))
+    assert rebench.packages == ("six==1.16.0", "attrs", "pytest")
+    for path in sorted(Path(recipes.__file__).with_name("recipes").glob("*.json")):
+        assert {each.repo.replace("/", "__") for each in recipes._read(path)} == {path.stem}
