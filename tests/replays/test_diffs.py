@@ -1,0 +1,80 @@
+"""Rows D of the table of inputs that broke public tools: file names, line ends, kinds of files, hard texts."""
+
+import subprocess
+import time
+import tracemalloc
+
+import pytest
+
+from codegym.diff import Diff, apply, diff_files, unified
+from codegym.diff.script import edit_script
+from codegym.spans import reply_bytes
+
+CHANGED = {
+    "D1-names": (
+        {"café.py": b"x = 1\n", "sp ace.py": b"x = 1\n", "t\tab": b"x\n", 'q"uote': b"x\n"},
+        {"café.py": b"x = 2\n", "sp ace.py": b"x = 2\n", "t\tab": b"y\n", 'q"uote': b"y\n"},
+    ),
+    "D2-line-ends": (
+        {"a.py": b"x = 1\x0c\ny = '\x1c\xc2\x85\xe2\x80\xa8'\nz\rz = 2\n"},
+        {"a.py": b"x = 1\x0c\ny = '\x1c\xc2\x85\xe2\x80\xa8!'\nz\rz = 2\n"},
+    ),
+    "D3-rename": ({"a.py": b"x = 1\n"}, {"b.py": b"x = 1\n"}),
+    "D3-new-and-empty": ({"k": b"1\n"}, {"k": b"1\n", "d/empty": b"", "d/new.py": b"x\n"}),
+    "D3-deleted": ({"a.py": b"x = 1\n", "k": b"1\n"}, {"k": b"1\n"}),
+    "D3-binary": ({"a": b"\0\1\2" * 50}, {"a": b"\0\1\3" * 50}),
+    "D5-half-written": ({"a.py": b"def f():\n    return 1\n"}, {"a.py": b"def f(:\n    retur\n"}),
+    "D5-tabs": ({"a.py": b"if x:\n\ty = 1\n"}, {"a.py": b"if x:\n        y = 1\n\tz = 2\n"}),
+}
+
+
+@pytest.mark.parametrize("row", CHANGED)
+def test_the_patch_and_the_script_give_the_new_files(row, tmp_path):
+    old, new = CHANGED[row]
+    diff = diff_files(old, new)
+    assert apply(diff, old) == new
+    assert Diff.from_dict(diff.to_dict()) == diff
+    paths = {file.path for file in diff.files} | {file.old_path for file in diff.files} - {None}
+    assert paths == {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+    for file in diff.files:
+        before, after = old.get(file.old_path or "", b""), new.get(file.path, b"")
+        assert edit_script(before, after, file.path).replay(before) == after
+        assert file.parsed or file.note
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for path, data in old.items():
+        (tmp_path / path).write_bytes(data)
+    apply_patch = ["git", "-c", "core.autocrlf=false", "apply", "--whitespace=nowarn", "-"]
+    subprocess.run(apply_patch, cwd=tmp_path, input=reply_bytes(unified(diff, old)), check=True)
+    there = [path for path in tmp_path.rglob("*") if path.is_file() and ".git" not in path.relative_to(tmp_path).parts]
+    assert {str(path.relative_to(tmp_path)): path.read_bytes() for path in there} == new
+
+
+def test_d5_half_written_code_says_so():
+    (file,) = diff_files(*CHANGED["D5-half-written"]).files
+    assert not file.parsed
+    assert file.note == "a syntax error in the new file at line 1, compared by lines there"
+    assert {change.node for change in file.changes} == {"line"}
+
+
+DEEP = b"x = " + b"(" * 5_000 + b"1" + b")" * 5_000 + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"x = 1\n" * 10_000, b"x = 1\n" * 9_999 + b"y = 1\n"),
+        (b"s = '" + b"x" * 1_000_000 + b"'\n", b"s = '" + b"y" * 1_000_000 + b"'\n"),
+        (DEEP, DEEP.replace(b"1", b"2")),
+    ],
+    ids=["equal-lines", "one-line", "deep"],
+)
+def test_d5_hard_texts_take_bounded_time_and_memory(old, new):
+    start = time.process_time()
+    (file,) = diff_files({"a.py": old}, {"a.py": new}).files
+    assert time.process_time() - start < 2
+    assert apply(Diff((file,)), {"a.py": old}) == {"a.py": new}
+    tracemalloc.start()
+    diff_files({"a.py": old}, {"a.py": new})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 << 20
