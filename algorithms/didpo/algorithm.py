@@ -5,6 +5,7 @@ See docs/didpo.md.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +15,15 @@ import numpy as np
 
 from algorithms.core.config import option
 from algorithms.core.groups import episode_returns, sampled, spread, turn_returns, within
-from algorithms.core.statistics import group_advantage, keep_group
-from algorithms.core.trajectory import Anchor, Credit, Trajectory
+from algorithms.core.statistics import all_equal, group_advantage, keep_group
+from algorithms.core.trajectory import Anchor, Credit, Occurrence, Trajectory
 from algorithms.didpo.anchors import Score, find_anchors
+from algorithms.didpo.judge import Judge, environment_judge
 from algorithms.didpo.project import paint
+from algorithms.didpo.worth import BY_EXECUTION, ESTIMATORS, worth
 from codegym.spans import Span
+
+_Pieces = list[list[list[tuple[Span, float]]]]  # [trajectory][turn], spans of the reply with A_D
 
 
 @dataclass
@@ -36,7 +41,17 @@ class DidpoConfig:
         "symbol", "symbol: equal text in another function is another change; path: only in another file"
     )
     std: bool = option(True, "divide the episode advantage by its standard deviation, as GRPO")
-    diff_std: bool = option(False, "divide the diff advantage by the anchor group's standard deviation")
+    diff_std: bool = option(False, "within: divide the diff advantage by the anchor group's standard deviation")
+    estimator: str = option(
+        "within",
+        "what a change is worth: within (published), place, marginal, regression, counterfactual or shapley",
+    )
+    content: str = option(
+        "auto",
+        "tokens that write content get diff (A_D alone) or sum (A_E + lambda A_D); auto: sum for within, else diff",
+    )
+    judge: str = option("codegym/Repair-v0", "counterfactual, shapley: the environment whose hidden tests are run")
+    judge_budget: int = option(4096, "counterfactual, shapley: most workspaces executed per group; then changes get 0")
 
     def __post_init__(self) -> None:
         for key, holds, remedy in (
@@ -48,22 +63,34 @@ class DidpoConfig:
             ("g0", self.g0 > 0, "must be > 0"),
             ("shape", self.shape in ("exp", "log", "linear"), "is unknown; there are: exp, log, linear"),
             ("place", self.place in ("symbol", "path"), "is unknown; there are: symbol, path"),
+            ("estimator", self.estimator in ESTIMATORS, f"is unknown; there are: {', '.join(ESTIMATORS)}"),
+            ("content", self.content in ("auto", "diff", "sum"), "is unknown; there are: auto, diff, sum"),
+            ("judge_budget", self.judge_budget >= 0, "must be >= 0"),
         ):
             if not holds:
                 raise ValueError(f"algorithm.{key}={getattr(self, key)} {remedy}")
 
 
 class Didpo:
-    """DiDPO, diff-in-diff policy optimisation (2026), the published rule.
+    """DiDPO, diff-in-diff policy optimisation (2026).
 
-    A(i, t, k) = A_E(i) + lambda A_D(s covering token k). A_E is GRPO's. s is an occurrence of an anchor, a sub-diff
-    that recurs across trajectories, and A_D(s) = R(i, t) - mean of R over the anchor's trajectories, R(i, t) being the
-    return-to-go discounted by gamma. A trajectory in which the anchor occurs several times counts once, with the mean
-    of its returns. Tokens in no anchor have A_D = 0.
+    Published (``estimator=within``): A(i, t, k) = A_E(i) + lambda A_D(s covering token k). A_E is GRPO's. s is an
+    occurrence of an anchor, a sub-diff that recurs across trajectories, and A_D(s) = R(i, t) - mean of R over the
+    anchor's trajectories, R(i, t) being the return-to-go discounted by gamma. A trajectory in which the anchor occurs
+    several times counts once, with the mean of its returns. Tokens in no anchor have A_D = 0.
 
     Bias: the baseline depends on the action. If all occurrences are identical and written in the same context, their
     A_D sums to zero and adds nothing in expectation; between variants of a change it moves weight towards those with
     the better rest of the trajectory.
+
+    The other estimators (:mod:`algorithms.didpo.estimators`) ask what a *place* gained from what was written there.
+    Tokens that write content get lambda A_D, in units of the returns' standard deviation with ``std``, as A_E is.
+    All others keep A_E, those that name a place among them: that a place is left alone shows in the name of the next.
+    A deletion writes nothing; the tokens that name what goes are its content.
+
+    Args:
+        config: the options.
+        judge: scores workspaces for counterfactual and shapley; by default the tests of ``config.judge``.
     """
 
     name = "didpo"
@@ -79,18 +106,31 @@ class Didpo:
         "entropy_coef": 0.001,
     }
 
-    def __init__(self, config: DidpoConfig) -> None:
-        self.config = config
+    def __init__(self, config: DidpoConfig, judge: Judge | None = None) -> None:
+        self.config, self.judge = config, judge
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T], and the anchors. Raises ValueError for a NaN reward."""
         returns, kept = episode_returns(group), sampled(group)
         episode = group_advantage(returns, std=self.config.std, keep=kept)
-        anchors, diff = self._diff_advantages(group)
+        summed = self.config.content == "sum" or (self.config.content == "auto" and self.config.estimator == "within")
+        if self.config.estimator == "within":
+            anchors, pieces = self._anchors(group)
+            unit = 1.0
+        else:
+            anchors, pieces = self._places(group)
+            unit = _deviation(returns[kept]) if self.config.std else 1.0
         advantages = spread(group, lambda i, t: episode[i])
+        diff: list[list[np.ndarray]] = []
         for i, turns in enumerate(advantages):
+            diff.append([])
             for t, tokens in enumerate(turns):
-                tokens += (self.config.lam * diff[i][t]).astype(np.float32)
+                ends = group[i].turns[t].token_ends
+                own = paint(len(tokens), ends, pieces[i][t])
+                if not summed:
+                    tokens[paint(len(tokens), ends, [(span, 1.0) for span, _ in pieces[i][t]]) > 0] = 0
+                tokens += (self.config.lam / unit * own).astype(np.float32)
+                diff[i].append(own)
         touched = np.concatenate([turn for turns in diff for turn in turns]) if any(diff) else np.zeros(0)
         metrics = {
             "credit/equal_returns": float(not keep_group(returns[kept])),
@@ -100,14 +140,14 @@ class Didpo:
         }
         return Credit(advantages, metrics, anchors)
 
-    def _diff_advantages(self, group: Sequence[Trajectory]) -> tuple[tuple[Anchor, ...], list[list[np.ndarray]]]:
-        """The anchors with A_D, and A_D of every sampled token."""
+    def _anchors(self, group: Sequence[Trajectory]) -> tuple[tuple[Anchor, ...], _Pieces]:
+        """The published rule: anchors with A_D, and per turn the spans that have one, the weightiest last."""
         config = self.config
         to_go = turn_returns(group, config.gamma)
         score = Score(config.s0, config.g0, config.shape)
         found = find_anchors(group, eta=config.eta, limit=config.max_anchors, score=score, place=config.place)
         anchors: list[Anchor] = []
-        pieces: list[list[list[tuple[Span, float]]]] = [[[] for _ in trajectory.turns] for trajectory in group]
+        pieces: _Pieces = [[[] for _ in trajectory.turns] for trajectory in group]
         # Lowest score first: where two anchors claim a token, the higher paints over.
         for anchor in reversed(found):
             values = np.array([to_go[i][o.turn] for i, o in zip(anchor.positions, anchor.occurrences, strict=True)])
@@ -115,11 +155,29 @@ class Didpo:
             for i, occurrence, value in zip(anchor.positions, anchor.occurrences, advantages, strict=True):
                 pieces[i][occurrence.turn].append((occurrence.span, value))
             anchors.append(Anchor(anchor.id, anchor.score, anchor.lines, anchor.occurrences, tuple(advantages)))
-        diff = [
-            [
-                paint(len(turn.response_ids), turn.token_ends, own)
-                for turn, own in zip(trajectory.turns, mine, strict=True)
-            ]
-            for trajectory, mine in zip(group, pieces, strict=True)
-        ]
-        return tuple(reversed(anchors)), diff
+        return tuple(reversed(anchors)), pieces
+
+    def _places(self, group: Sequence[Trajectory]) -> tuple[tuple[Anchor, ...], _Pieces]:
+        """The other estimators: places as anchors whose members are variants, and the spans that write them."""
+        if self.config.estimator in BY_EXECUTION and self.judge is None:
+            self.judge = environment_judge(self.config.judge, self.config.judge_budget)
+        score = Score(self.config.s0, self.config.g0, self.config.shape)
+        anchors: list[Anchor] = []
+        pieces: _Pieces = [[[] for _ in trajectory.turns] for trajectory in group]
+        for place, values in worth(group, self.config.estimator, self.config.gamma, self.judge):
+            occurrences, advantages, lines = [], [], 0
+            for visit, value in zip(place.visits, values.tolist(), strict=True):
+                pieces[visit.member][place.turn] += [(span, value) for span in visit.spans]
+                occurrences += [Occurrence(group[visit.member].member, place.turn, span) for span in visit.spans]
+                advantages += [value] * len(visit.spans)
+                lines += sum(max(1, len(hunk.text.splitlines())) for _, hunk in visit.hunks)
+            changed = sum(bool(visit.hunks) for visit in place.visits)
+            name = hashlib.blake2b(repr((place.turn, place.key)).encode(), digest_size=8).hexdigest()
+            size = score(lines / changed, len(place.visits))
+            anchors.append(Anchor(name, size, lines / changed, tuple(occurrences), tuple(advantages)))
+        return tuple(sorted(anchors, key=lambda anchor: -anchor.score)), pieces
+
+
+def _deviation(returns: np.ndarray) -> float:
+    """The returns' standard deviation (ddof=1), 1 if they are all equal."""
+    return 1.0 if all_equal(returns) else float(np.std(returns, ddof=1))

@@ -156,3 +156,11 @@ def _id(candidate: Candidate, corpus: Corpus) -> str:
                 digest.update(b"%d:" % len(part) + part)
         digests.add(digest.digest())
     return hashlib.blake2b(b"".join(sorted(digests)), digest_size=8).hexdigest()
+
+
+if __name__ == "__main__":
+    import sys
+
+    from algorithms.didpo.show import main
+
+    sys.exit(main())

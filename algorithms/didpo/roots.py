@@ -48,9 +48,9 @@ def root_diffs(group: Sequence[Trajectory], place: str) -> list[Root]:
     for member, trajectory in enumerate(group):
         for number, turn in enumerate(trajectory.turns):
             for file in turn.diff.files:
-                places = _Places(file, by_symbol=place == "symbol")
+                places = Places(file, by_symbol=place == "symbol")
                 for hunk in file.hunks:
-                    pieces = _written(hunk, file, places, turn.reply) if hunk.text else _deleted(hunk, file, places)
+                    pieces = _written(hunk, file, places, turn.reply) if hunk.text else _deleted(hunk, places)
                     roots += [Root(member, number, *piece) for piece in pieces]
     return roots
 
@@ -58,7 +58,7 @@ def root_diffs(group: Sequence[Trajectory], place: str) -> list[Root]:
 _Piece = tuple[int, Units, tuple[Place, ...]]
 
 
-def _written(hunk: Hunk, file: FileDiff, places: _Places, reply: bytes) -> Iterator[_Piece]:
+def _written(hunk: Hunk, file: FileDiff, places: Places, reply: bytes) -> Iterator[_Piece]:
     spans = [span for span in hunk.source if span.start < span.end]
     exact = sum(span.end - span.start for span in spans) == len(hunk.text)
     position = hunk.new.start
@@ -75,7 +75,7 @@ def _written(hunk: Hunk, file: FileDiff, places: _Places, reply: bytes) -> Itera
         position += end - start
 
 
-def _deleted(hunk: Hunk, file: FileDiff, places: _Places) -> Iterator[_Piece]:
+def _deleted(hunk: Hunk, places: Places) -> Iterator[_Piece]:
     gone = places.deleted_in(hunk.old)
     if gone:
         what = " ".join(sorted(f"{change.node}:{old.end - old.start}" for old, change in gone))
@@ -85,10 +85,10 @@ def _deleted(hunk: Hunk, file: FileDiff, places: _Places) -> Iterator[_Piece]:
     if named:
         start, end = named[-1]
         unit = Units((b"\x00deleted " + what.encode(),), (0,), (end - start,), ((0, 1),), (0,))
-        yield start, unit, (places.named(gone[0][1].symbol if gone else ""),)
+        yield start, unit, (places.of_hunk(hunk),)
 
 
-class _Places:
+class Places:
     """The place of a range of the new file: the symbol of the innermost change around it."""
 
     def __init__(self, file: FileDiff, by_symbol: bool) -> None:
@@ -140,6 +140,13 @@ class _Places:
         if at < len(self._starts) and self._starts[at] < new.end:
             return self.named(self._chains[at][-1].symbol)
         return self.named("")
+
+    def of_hunk(self, hunk: Hunk) -> Place:
+        """The place of what a hunk writes or, if it writes nothing, of what it deletes."""
+        if hunk.text:
+            return self.of(hunk.new)
+        gone = self.deleted_in(hunk.old)
+        return self.named(gone[0][1].symbol if gone else "")
 
     def named(self, symbol: str) -> Place:
         return (self._path, symbol if self._by_symbol else "")

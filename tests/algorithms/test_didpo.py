@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.didpo import ALGORITHM
@@ -42,6 +42,7 @@ def test_tokens_of_a_span(span, tokens):
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.randoms())
+@settings(deadline=None)
 def test_touching_spans_share_no_token_and_lose_none(widths, rng):
     ends = np.cumsum(widths)
     cuts = sorted({0, int(ends[-1]), *(rng.randint(0, int(ends[-1])) for _ in range(3))})

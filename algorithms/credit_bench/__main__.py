@@ -1,0 +1,79 @@
+"""``python -m algorithms.credit_bench``: whose credit is right? Writes credit.md, credit.json and credit.svg."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import benchmarks
+from algorithms.core.cli import ConfigError
+from algorithms.credit_bench import bench, report, truth
+from algorithms.credit_bench.policies import STRENGTHS, from_checkpoint
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the bench; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m algorithms.credit_bench", description=__doc__)
+    parser.add_argument("--tasks", type=int, default=16, help="tasks per policy")
+    parser.add_argument("--replies", type=int, default=128, help="trajectories per task, cut into groups")
+    parser.add_argument("--sizes", default="4,8,16,32,64", help="group sizes, separated by commas")
+    parser.add_argument("--bugs", type=int, default=4, help="bugs per task")
+    parser.add_argument("--functions", type=int, default=5, help="functions per task")
+    parser.add_argument("--methods", default="", help="names from the table, separated by ';' (default: all there are)")
+    parser.add_argument("--checkpoint", default="", help="a trained model whose replies are used too")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("runs/credit"))
+    args = parser.parse_args(argv)
+    sizes = [int(size) for size in args.sizes.split(",")]
+    try:
+        methods = args.methods.split(";") if args.methods else _available()
+        rows: list[bench.Row] = []
+        with contextlib.closing(
+            benchmarks.load("repair", level="tiny", n_bugs=args.bugs, functions=args.functions)
+        ) as tasks:
+            judge = truth.hidden_judge(tasks)
+            for policy in STRENGTHS:
+                cases = list(bench.scripted_cases(tasks, judge, range(args.tasks), policy, args.replies, args.seed))
+                rows += bench.rows(cases, policy, sizes, methods, judge)
+            if args.checkpoint:
+                env = [f"env.kwargs.n_bugs={args.bugs}", f"env.kwargs.functions={args.functions}"]
+                cases = []
+                for group in from_checkpoint(args.checkpoint, args.tasks, args.replies, env):
+                    truth.score(judge, group)
+                    cases.append(truth.case(judge, group, {}))
+                rows += bench.rows(cases, "checkpoint", sizes, methods, judge)
+        gradients = bench.gradients(methods)
+    except (KeyError, ValueError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    args.out.mkdir(parents=True, exist_ok=True)
+    policies = dict.fromkeys(row.policy for row in rows)
+    text = "\n".join(f"### {policy}\n\n{report.table(rows, gradients, policy)}" for policy in policies)
+    (args.out / "credit.md").write_text(text)
+    data = {
+        "settings": vars(args) | {"out": str(args.out)},
+        "rows": [asdict(row) for row in rows],
+        "gradients": gradients,
+    }
+    (args.out / "credit.json").write_text(json.dumps(data, indent=1) + "\n")
+    report.plot(rows, args.out / "credit.svg")
+    sys.stdout.write(f"{text}\nwritten: {args.out}/credit.md, credit.json, credit.svg\n")
+    return 0
+
+
+def _available() -> list[str]:
+    found = []
+    for method in bench.METHODS:
+        with contextlib.suppress(ConfigError):
+            bench.make(method)
+            found.append(method)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""The bench itself: cases from tasks and policies, every method's credit for them, figures per group size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from algorithms.core.cli import load_algorithm
+from algorithms.core.groups import episode_returns
+from algorithms.core.statistics import keep_group
+from algorithms.core.trajectory import Credit, Trajectory
+from algorithms.credit_bench import gradient, measure, truth
+from algorithms.credit_bench.policies import STRENGTHS, replies, trajectory
+from algorithms.didpo.judge import Judge
+from benchmarks.base import Benchmark
+
+REWARDS = ("fractional", "all-or-nothing")
+#: Methods whose credit differs on one turn: what others differ in is the loss, or states of later turns.
+METHODS: dict[str, tuple[str, dict]] = {
+    "grpo": ("grpo", {}),
+    "dr_grpo": ("dr_grpo", {}),
+    "rloo": ("rloo", {}),
+    "reinforce_pp": ("reinforce_pp", {}),
+    "gigpo": ("gigpo", {}),
+    "hgpo": ("hgpo", {}),
+    "rtmc": ("rtmc", {}),
+    "didpo within (published)": ("didpo", {}),
+    "didpo within, equal only": ("didpo", {"eta": 1.0}),
+    "didpo place": ("didpo", {"estimator": "place"}),
+    "didpo marginal": ("didpo", {"estimator": "marginal"}),
+    "didpo marginal + A_E": ("didpo", {"estimator": "marginal", "content": "sum"}),
+    "didpo regression": ("didpo", {"estimator": "regression"}),
+    "didpo regression + A_E": ("didpo", {"estimator": "regression", "content": "sum"}),
+    "didpo counterfactual": ("didpo", {"estimator": "counterfactual"}),
+    "didpo shapley": ("didpo", {"estimator": "shapley"}),
+}
+EXECUTES = ("didpo counterfactual", "didpo shapley")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one kind of group.
+
+    Attributes:
+        groups: that were counted; those whose returns are all equal are left out, as in training.
+        solved: share of the trajectories that solve their task.
+        auc: chance that a change of positive worth has more credit than another; ``spearman``: rank correlation with
+            the worth; ``wasted``: share of \\|credit\\| on changes without effect.
+        seconds: CPU time of the credit, per group.
+    """
+
+    method: str
+    policy: str
+    reward: str
+    size: int
+    groups: int
+    changes: int
+    solved: float
+    auc: float
+    spearman: float
+    wasted: float
+    seconds: float
+
+
+def make(method: str, judge: Judge | None = None) -> Callable[[Sequence[list[Trajectory]]], list[Credit]]:
+    """The credit of groups by a method of :data:`METHODS`. Raises ConfigError if its algorithm is not there."""
+    name, options = METHODS[method]
+    cls = load_algorithm(name)
+    algorithm = cls(cls.Config(**options))
+    if judge is not None and name == "didpo":
+        algorithm.judge = judge  # type: ignore[attr-defined]
+    step = getattr(algorithm, "credit_step", None)
+
+    def credit(groups: Sequence[list[Trajectory]]) -> list[Credit]:
+        return step(groups) if step is not None else [algorithm.credit(group) for group in groups]
+
+    return credit
+
+
+def scripted_cases(
+    bench: Benchmark, judge: Judge, indices: Sequence[int], policy: str, count: int, seed: int
+) -> Iterator[truth.Case]:
+    """Per task one case of ``count`` trajectories of a policy of :data:`STRENGTHS`, its truth known."""
+    for index in indices:
+        task = bench.tasks("train")[index]
+        made: dict[str, Trajectory] = {}
+        group = []
+        for member, reply in enumerate(replies(task, STRENGTHS[policy], count, seed)):
+            if reply not in made:
+                made[reply] = trajectory(task, reply, 0)
+            turn = made[reply].turns[0]
+            group.append(Trajectory(task.id, member, [type(turn)(**vars(turn))]))
+        truth.score(judge, group)
+        yield truth.case(judge, group, {})
+
+
+def split(cases: Sequence[truth.Case], size: int) -> list[truth.Case]:
+    """Groups of ``size`` from cases of many trajectories; what is left over is not used."""
+    return [
+        truth.Case(one.group[at : at + size], one.spans[at : at + size], one.values[at : at + size])
+        for one in cases
+        for at in range(0, len(one.group) - size + 1, size)
+    ]
+
+
+def rows(
+    cases: Sequence[truth.Case], policy: str, sizes: Sequence[int], methods: Sequence[str], judge: Judge
+) -> Iterator[Row]:
+    """The figures of every method, reward and group size."""
+    solved = float(np.mean([own.resolved for one in cases for own in one.group]))
+    for reward in REWARDS:
+        truth.reward([one.group for one in cases], reward)
+        for size in sizes:
+            groups = [one for one in split(cases, size) if keep_group(episode_returns(one.group))]
+            if not groups:
+                continue
+            worth = np.concatenate([values for one in groups for values in one.values])
+            for method in methods:
+                credit = make(method, judge)
+                began = time.process_time()
+                found = credit([one.group for one in groups])
+                seconds = (time.process_time() - began) / len(groups)
+                given = np.concatenate(
+                    [truth.credit_of_changes(one, own.advantages) for one, own in zip(groups, found, strict=True)]
+                )
+                yield Row(
+                    method, policy, reward, size, len(groups), len(worth), solved,
+                    measure.auc(given, worth > truth.NO_EFFECT), measure.spearman(given, worth),
+                    measure.wasted(given, worth, truth.NO_EFFECT), seconds,
+                )  # fmt: skip
+
+
+def gradients(methods: Sequence[str], size: int = 8, groups: int = 400) -> dict[str, dict[str, float]]:
+    """Bias and noise of the gradient per method that needs no execution."""
+    result = {}
+    for method in methods:
+        if method not in EXECUTES:
+            credit = make(method)
+            found = gradient.estimate(lambda own, credit=credit: [c.advantages for c in credit(own)], size, groups)  # type: ignore[misc]
+            result[method] = asdict(found)
+    return result

@@ -1,0 +1,17 @@
+"""``place``: a trajectory against all that came to the same place, whatever they wrote there.
+
+A_D(i) = R(i) - mean of R over the trajectories that had the place before them, those that left it alone included. The
+baseline does not depend on the action, so the direction is unbiased; per place it says what the episode's advantage
+says, but about trajectories that began alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from algorithms.core.statistics import center
+
+
+def advantages(returns: np.ndarray) -> np.ndarray:
+    """A_D [n] of returns [n], one per trajectory at the place."""
+    return center(returns)

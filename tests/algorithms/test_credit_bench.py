@@ -1,0 +1,146 @@
+"""The credit bench: its measures, its truth, its enumerable policy, and the whole of it in small."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+
+import numpy as np
+import pytest
+
+import benchmarks
+from algorithms.core.trajectory import Credit
+from algorithms.credit_bench import bench, gradient, measure, truth
+from algorithms.credit_bench.__main__ import main
+from algorithms.credit_bench.policies import STRENGTHS, replies, tokens, trajectory
+from codegym.diff import apply
+
+
+def test_auc_and_spearman_of_known_values():
+    good = np.array([True, True, False, False])
+    assert measure.auc(np.array([3.0, 2, 1, 0]), good) == 1
+    assert measure.auc(np.array([3.0, 1, 2, 0]), good) == 0.75
+    assert measure.auc(np.zeros(4), good) == 0.5
+    assert math.isnan(measure.auc(np.zeros(2), np.array([True, True])))
+    assert measure.spearman(np.array([1.0, 2, 3]), np.array([10.0, 20, 15])) == pytest.approx(0.5)
+    assert math.isnan(measure.spearman(np.ones(3), np.arange(3.0)))
+    assert measure.ranks(np.array([5.0, 1, 5, 0.5 + 1e-13, 0.5])).tolist() == [4.5, 3, 4.5, 1.5, 1.5]
+
+
+def test_wasted_credit():
+    assert measure.wasted(np.array([1.0, -3, 0]), np.array([0.5, 0, 0])) == 0.75
+    assert math.isnan(measure.wasted(np.zeros(2), np.zeros(2)))
+
+
+def test_tokens_cover_the_reply():
+    ends = tokens(b"abcdef = 12")
+    assert ends.tolist() == [4, 6, 7, 8, 9, 11]
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    with contextlib.closing(benchmarks.load("repair", level="tiny", n_bugs=3, functions=4)) as made:
+        yield made
+
+
+def test_scripted_policies_write_what_their_chances_say(tiny):
+    task = tiny.tasks("train")[0]
+    always = type(STRENGTHS["weak"])(right=1.0, favourite=0.0, other=0.0, reword=0.0)
+    (reply,) = set(replies(task, always, 3, seed=0))
+    made = trajectory(task, reply, 0)
+    assert apply(made.turns[0].diff, task.workspace)["m.py"].decode() == _fixed(task)
+    never = type(always)(0.0, 0.0, 0.0, 0.0)
+    assert replies(task, never, 1, seed=0) == ["<submit/>\n"]
+    assert replies(task, STRENGTHS["weak"], 8, seed=1) == replies(task, STRENGTHS["weak"], 8, seed=1)
+
+
+def _fixed(task):
+    fixed = task.meta["fixed"]
+    return fixed if isinstance(fixed, str) else fixed["m.py"].decode()
+
+
+def test_the_truth_of_right_lines_is_positive_and_of_comments_zero(tiny):
+    judge = truth.hidden_judge(tiny)
+    (one,) = bench.scripted_cases(tiny, judge, [1], "medium", 24, seed=0)
+    for own, values in zip(one.group, one.values, strict=True):
+        start = judge.score(own.task_id, judge.base(own.task_id))
+        assert values.sum() == pytest.approx(own.score - start)
+    task = tiny.tasks("train")[1]
+    fixed = {bug["fixed"].encode() for bug in task.meta["bugs"]}
+    seen = set()
+    for own, spans, values in zip(one.group, one.spans, one.values, strict=True):
+        for span, value in zip(spans, values, strict=True):
+            text = b"".join(own.turns[0].reply[slice(*part)] for part in span)
+            if text in fixed:
+                seen.add("right")
+                assert value > 0
+            if text.endswith(b"."):
+                seen.add("comment")
+                assert value == 0
+    assert seen == {"right", "comment"}
+
+
+def test_credit_by_shapley_values_is_right_and_grpo_s_less_so(tiny):
+    judge = truth.hidden_judge(tiny)
+    cases = list(bench.scripted_cases(tiny, judge, range(3), "weak", 32, seed=0))
+    methods = ["grpo", "didpo marginal", "didpo regression", "didpo shapley"]
+    found = {row.method: row for row in bench.rows(cases, "weak", [16], methods, judge) if row.reward == "fractional"}
+    assert found["didpo shapley"].auc == 1
+    assert found["didpo shapley"].wasted == 0
+    assert found["grpo"].auc < found["didpo marginal"].auc < 1
+    assert found["didpo regression"].auc > 0.9
+
+
+def test_the_true_gradient_is_the_derivative_of_the_expected_reward():
+    step, true = 1e-5, gradient.true_gradient()
+
+    def expected(edits, writes):
+        right = np.exp(writes)[:, 0] / np.exp(writes).sum(1)
+        return float(np.prod(right / (1 + np.exp(-edits))))
+
+    edits = np.log(gradient.EDIT / (1 - gradient.EDIT))
+    writes = np.log(gradient.WRITE)
+    for k in range(gradient.PLACES):
+        for column in range(4):
+            moved = [(edits.copy(), writes.copy()) for _ in range(2)]
+            for sign, (a, b) in zip((1, -1), moved, strict=True):
+                if column == 0:
+                    a[k] += sign * step
+                else:
+                    b[k, column - 1] += sign * step
+            slope = (expected(*moved[0]) - expected(*moved[1])) / (2 * step)
+            assert true[k, column] == pytest.approx(slope, abs=1e-7)
+
+
+def test_the_estimated_gradient_of_plain_returns_is_the_true_one():
+    def returns(groups):
+        return [[[np.full(len(one.turns[0].response_ids), one.turns[0].reward)] for one in own] for own in groups]
+
+    found = gradient.estimate(returns, size=8, groups=300)
+    assert found.cosine > 0.98
+    assert 0 < found.error < found.noise
+
+
+def test_a_method_that_compares_all_groups_of_a_step_gets_them_at_once(monkeypatch):
+    class Whole:
+        Config = dict
+
+        def __init__(self, config):
+            pass
+
+        def credit_step(self, groups):
+            return [Credit([]) for _ in groups]
+
+    monkeypatch.setattr(bench, "load_algorithm", lambda name: Whole)
+    assert len(bench.make("grpo")([[], []])) == 2
+
+
+def test_the_bench_writes_its_figures(tmp_path, capsys):
+    options = ["--tasks", "1", "--replies", "8", "--sizes", "4,8", "--methods", "grpo;didpo marginal"]
+    assert main([*options, "--out", str(tmp_path)]) == 0
+    assert "didpo marginal" in capsys.readouterr().out
+    data = json.loads((tmp_path / "credit.json").read_text())
+    assert {row["method"] for row in data["rows"]} == {"grpo", "didpo marginal"}
+    assert (tmp_path / "credit.svg").read_text().startswith("<?xml")
+    assert main(["--methods", "none", "--out", str(tmp_path)]) == 2
