@@ -19,7 +19,7 @@ from benchmarks.base import Task, Test, register
 from benchmarks.data import Row, fetch, find, read_rows
 from benchmarks.functions import SOLUTION, FunctionBenchmark, examples, function_task, split_tests
 from benchmarks.humaneval import WRONG_EXAMPLES, docstring, helpers
-from benchmarks.mbpp import used
+from benchmarks.mbpp import CPU_S, imports, used
 
 
 class _Plus(FunctionBenchmark):
@@ -71,7 +71,7 @@ class MBPPPlus(_Plus):
             prompt=f"{row['prompt']} Write it to {SOLUTION}. It must pass:\n{own[0]}",
             files={SOLUTION: b""},
             fixed={SOLUTION: code.encode()},
-            suite=Suite(remote, setup="\n".join([*row["test_imports"], setup])),
+            suite=Suite(remote, setup="\n".join([*imports(code), *row["test_imports"], setup]), cpu_s=CPU_S),
             hidden=hidden,
             visible=[Test(f"test {number}", body) for number, body in enumerate(own, start=1)],
         )

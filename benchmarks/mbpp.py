@@ -11,6 +11,7 @@ is the visible one; all tests, challenge tests included, are hidden ones::
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from benchmarks.functions import SOLUTION, FunctionBenchmark, function_task
 from sandbox.base import Limits
 
 SUBSETS = ("full", "sanitized")
+CPU_S = 5.0  # some reference solutions take more than a second
 # The paper's splits, by task id; the first ten are for few-shot prompts.
 _SPLITS = {"prompt": range(1, 11), "test": range(11, 511), "validation": range(511, 601), "train": range(601, 975)}
 
@@ -56,20 +58,32 @@ class MBPP(FunctionBenchmark):
     def make(self, row: Row) -> Task:
         from benchmarks.grading.remote import Suite
 
-        setup = "\n".join([row.get("test_setup_code") or "", *row.get("test_imports", ())])
+        code = row["code"].replace("\r\n", "\n")
+        given = [*row.get("test_imports", ()), row.get("test_setup_code") or ""]
+        setup = "\n".join([*imports(code), *given])
         tests = [*row["test_list"], *row.get("challenge_test_list", ())]
         hidden = [Test(f"test {number}", body) for number, body in enumerate(tests, start=1)]
-        code = row["code"].replace("\r\n", "\n")
         return function_task(
             self.name,
             f"mbpp/{row['task_id']}",
             prompt=f"{row.get('text') or row['prompt']} Write it to {SOLUTION}. It must pass:\n{tests[0]}",
             files={SOLUTION: b""},
             fixed={SOLUTION: code.encode()},
-            suite=Suite(used(code, "\n".join([setup, *tests])), setup=setup),
+            suite=Suite(used(code, "\n".join([setup, *tests])), setup=setup, cpu_s=CPU_S),
             hidden=hidden,
             visible=hidden[:1],
         )
+
+
+def imports(code: str) -> list[str]:
+    """The imports of a reference solution from the standard library: tests were written to run below it."""
+    found = []
+    for node in ast.parse(code).body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+            if (module or "").partition(".")[0] in sys.stdlib_module_names:
+                found.append(ast.unparse(node))
+    return found
 
 
 def used(code: str, tests: str) -> dict[str, str]:

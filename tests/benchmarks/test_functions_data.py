@@ -65,13 +65,14 @@ def test_mbpp(place: Path) -> None:
 
 
 def test_sanitized_mbpp_is_a_json_list(place: Path) -> None:
+    code = "import math\ndef say(n): return math.floor(n)"  # its imports are there for the tests, too
     row = {
         "task_id": 3,
         "prompt": "Say it.",
-        "code": "def say(n): return math.floor(n)",
-        "test_imports": ["import math"],
+        "code": code,
+        "test_imports": [],
+        "test_list": ["assert say(math.pi) == 3"],
     }
-    row |= {"code": "import math\ndef say(n): return math.floor(n)", "test_list": ["assert say(math.pi) == 3"]}
     (place / "sanitized.json").write_text(json.dumps([row]))
     bench = benchmarks.load("mbpp", subset="sanitized", path=place / "sanitized.json")
     assert bench.tasks("test") == []

