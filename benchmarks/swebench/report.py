@@ -206,7 +206,9 @@ def test_output(names: str, run: Run) -> str:
     lines = []
     for name, status in run.seen.items():
         if names == "unittest":
-            lines.append(f"{name} ... {_DJANGO[status]}")
+            # as unittest prints it: the docstring's line takes the verdict
+            lines += [name] if name in run.docs else []
+            lines.append(f"{run.docs.get(name, name)} ... {_DJANGO[status]}")
         elif names == "bare":
             lines.append(f"{name.split('::')[-1]} {'ok' if status in ('PASSED', 'XFAIL') else status[0]}")
         else:

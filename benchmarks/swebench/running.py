@@ -13,7 +13,7 @@ import functools
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.base import Workspace
@@ -43,6 +43,7 @@ class Run:
     Attributes:
         status: stored id -> PASSED, FAILED, ERROR, SKIPPED, XFAIL, XPASS; None where there is no record of it.
         seen: every record, by the runner's own name.
+        docs: the first line of a test's docstring, by the runner's own name.
         tampered: what the graded code did to the test runner; "" when nothing was noticed.
         timed_out: the tests did not end in time.
         infra: the machine's failure, which says nothing of the code; "" when there was none.
@@ -55,6 +56,7 @@ class Run:
     timed_out: bool = False
     infra: str = ""
     log: str = ""
+    docs: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_tests(
@@ -146,6 +148,7 @@ def read_answer(plan: Plan, canary: Canary, result: ExecResult) -> Run:
         tampered,
         answer["timed_out"],
         log=log,
+        docs={name: doc for name, doc in docs.items() if doc},
     )
 
 

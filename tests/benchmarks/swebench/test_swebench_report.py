@@ -49,6 +49,14 @@ def test_a_run_and_its_files(bench: SWEBench, tmp_path):
     assert not (place / FIVE / "test_output.txt").exists()
 
 
+def test_our_log_of_unittest_reads_as_unittest_prints(bench: SWEBench, tmp_path):
+    evaluate_predictions(bench, "gold", run_id="r4", folder=tmp_path, ids=[UNIT])
+    log = (tmp_path / "logs" / "run_evaluation" / "r4" / "gold" / UNIT / "test_output.txt").read_text()
+    assert "\nAdding is commutative. ... ok\n" in log
+    assert log.startswith(">>>>> Start Test Output\n")
+    assert log.endswith("\n>>>>> End Test Output\n")
+
+
 def test_swebench_reads_the_same_from_our_log(bench: SWEBench, tmp_path):
     parsers = pytest.importorskip("swebench.harness.log_parsers", reason="the swebench package is optional")
     evaluate_predictions(bench, "gold", run_id="r2", folder=tmp_path, ids=[FIVE])
