@@ -102,7 +102,7 @@ signal.pause()
 
         found = []
         threads = [
-            threading.Thread(target=lambda b=b: found.append(b.run(["python3", "-c", count], timeout=1.5).stdout))
+            threading.Thread(target=lambda b=b: found.append(b.run(["python3", "-c", count], timeout=5).stdout))
             for b in (one, two)
         ]
         for thread in threads:
