@@ -21,6 +21,7 @@ import base64
 import datetime
 import io
 import json
+import os
 import pickle
 import zlib
 from collections.abc import Iterable
@@ -118,7 +119,7 @@ class LiveCodeBench(_Contest):
         until: str | None = None,
         path: str | Path | None = None,
         tolerance: float = 1e-6,
-        workers: int = 1,
+        workers: int = os.cpu_count() or 1,
         limits: Limits | None = None,
     ) -> None:
         super().__init__(path=path, tolerance=tolerance, workers=workers, limits=limits)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import abc
 import ast
+import os
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +49,9 @@ class FunctionBenchmark(Benchmark):
 
     splits: tuple[str, ...] = ("test",)
 
-    def __init__(self, *, path: str | Path | None = None, workers: int = 1, limits: Limits | None = None) -> None:
+    def __init__(
+        self, *, path: str | Path | None = None, workers: int = os.cpu_count() or 1, limits: Limits | None = None
+    ) -> None:
         if workers < 1:
             raise ValueError(f"workers={workers}: needs at least 1")
         self.path, self._workers, self._limits = path, workers, limits

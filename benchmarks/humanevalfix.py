@@ -12,6 +12,7 @@ language or a folder of ``humanevalpack_<language>.jsonl``. The workspace is ``s
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +42,7 @@ class HumanEvalFix(FunctionBenchmark):
         *,
         spec: str = "docs",
         path: str | Path | None = None,
-        workers: int = 1,
+        workers: int = os.cpu_count() or 1,
         limits: Limits | None = None,
     ) -> None:
         if spec not in SPECS:

@@ -11,6 +11,7 @@ is the visible one; all tests, challenge tests included, are hidden ones::
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,7 +44,7 @@ class MBPP(FunctionBenchmark):
         *,
         subset: str = "full",
         path: str | Path | None = None,
-        workers: int = 1,
+        workers: int = os.cpu_count() or 1,
         limits: Limits | None = None,
     ) -> None:
         if subset not in SUBSETS:

@@ -13,6 +13,7 @@ APPS, CodeContests and LiveCodeBench are read into the same rows by :mod:`benchm
 from __future__ import annotations
 
 import abc
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ class StdioBenchmark(Benchmark):
         *,
         path: str | Path | None = None,
         tolerance: float = 1e-6,
-        workers: int = 1,
+        workers: int = os.cpu_count() or 1,
         limits: Limits | None = None,
     ) -> None:
         self.path, self._tolerance, self._workers, self._limits = path, tolerance, workers, limits

@@ -90,6 +90,10 @@ class ExampleGrader:
         self._verdicts.put(key, grade)
         return grade
 
+    def forget(self) -> None:
+        """Drop the verdicts that are kept."""
+        self._verdicts = Verdicts()
+
     def close(self) -> None:
         """End the runner. May be called twice."""
         with self._lock:

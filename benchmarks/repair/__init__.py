@@ -98,6 +98,10 @@ class Repair(Benchmark):
         """The verdict of the visible tests, kept likewise."""
         return self._examples().grade(task.visible, _restored(task, workspace))
 
+    def forget(self) -> None:
+        """See :meth:`benchmarks.base.Benchmark.forget`."""
+        self._examples().forget()
+
     def close(self) -> None:
         """End the grading processes; a later grade starts new ones. May be called twice."""
         with self._lock:

@@ -197,3 +197,14 @@ def test_the_page_about_it_is_right(capsys: pytest.CaptureFixture[str]) -> None:
     exec(code[1], {})
     assert capsys.readouterr().out.splitlines()[2:] == ["False", "True"]
     assert [test.id for test in program.read_tests(example[1], "the page")] == ["empty", "pop_of_empty"]
+
+
+def test_forgotten_verdicts_are_found_again(bench: Repair) -> None:
+    task = bench.tasks("train")[0]
+    before = bench.grade(task, task.workspace)
+    jobs = bench._examples().jobs
+    assert bench.grade(task, task.workspace) == before
+    assert bench._examples().jobs == jobs
+    bench.forget()
+    assert bench.grade(task, task.workspace) == before
+    assert bench._examples().jobs == jobs + 1
