@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--functions", type=int, default=5, help="functions per task")
     parser.add_argument("--methods", default="", help="names from the table, separated by ';' (default: all there are)")
     parser.add_argument("--checkpoint", default="", help="a trained model whose replies are used too")
+    parser.add_argument("--gradient-groups", type=int, default=400, help="groups on the enumerable policy")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/credit"))
     args = parser.parse_args(argv)
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     truth.score(judge, group)
                     cases.append(truth.case(judge, group, {}))
                 rows += bench.rows(cases, "checkpoint", sizes, methods, judge)
-        gradients = bench.gradients(methods)
+        gradients = bench.gradients(methods, groups=args.gradient_groups)
     except (KeyError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
