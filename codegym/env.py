@@ -18,7 +18,7 @@ import inspect
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium
 from gymnasium.error import ResetNeeded
@@ -34,16 +34,19 @@ from codegym.spaces import ReplySpace, TextSpace
 from codegym.workspace import EpisodeFiles, Refused
 from sandbox.base import SandboxError, WorkspaceError
 
+if TYPE_CHECKING:
+    from codegym.edits import Applied
+
 FEEDBACK = ("blind", "exec", "tests")
 
 
 class _Acted(NamedTuple):
-    """What came of a reply: its error, the lines of feedback, where written bytes came from, the machine's trouble."""
+    """What came of a reply: its error, the lines of feedback, the edits that were applied, the machine's trouble."""
 
     read: actions.Action
     error: str | None
     lines: list[str]
-    origins: Mapping[str, Any] | None
+    applied: Applied | None
     trouble: str | None
 
 
@@ -150,10 +153,10 @@ class CodeEnv(gymnasium.Env[str, str]):
         self._seconds = dict.fromkeys(self._seconds, 0.0)
         files, task = self._files, self.task
         before, state_before = files.now, files.state
-        read, error, lines, origins, trouble = self._act(action)
+        read, error, lines, applied, trouble = self._act(action)
         state = files.state
         terms = {"verdict": 0.0, "step": 0.0, "invalid": 0.0 if error is None else -self.invalid_penalty}
-        diff = self._diff(before, origins) if state != state_before else Diff()
+        diff = self._diff(before, applied) if state != state_before else Diff()
         tell = self.feedback == "tests" and error is None and (read.kind == "edit" or state != state_before)
         check = final = stop = None
         if trouble is None and (tell or self.step_reward):
@@ -197,13 +200,12 @@ class CodeEnv(gymnasium.Env[str, str]):
         """Do what the reply says to the files."""
         assert self._files is not None
         read = self._format.parse(reply)
-        error, origins, trouble = read.error, None, None
+        error, applied, trouble = read.error, None, None
         lines = ["submitted" if read.kind == "submit" else "applied"]
         try:
             if read.kind == "edit":
                 with self._timed("diff"):
                     applied = self._files.edit(read.edits, tolerant=self.tolerant)
-                    origins = applied.origins
                     lines += [f"note: {note}" for note in applied.notes]
             elif read.kind == "shell":
                 with self._timed("sandbox"):
@@ -213,7 +215,7 @@ class CodeEnv(gymnasium.Env[str, str]):
             error = str(refused)
         except SandboxError as failure:
             trouble = str(failure)
-        return _Acted(read, error, lines if error is None else [f"error: {error}"], origins, trouble)
+        return _Acted(read, error, lines if error is None else [f"error: {error}"], applied, trouble)
 
     def _choose(self, options: Mapping[str, Any]) -> Task:
         unknown = sorted(set(options) - {"task_id", "index"})
@@ -259,13 +261,14 @@ class CodeEnv(gymnasium.Env[str, str]):
         late = self.max_seconds is not None and time.monotonic() - self._began >= self.max_seconds
         return "max_seconds" if late else None
 
-    def _diff(self, before: Mapping[str, bytes], origins: Mapping[str, Any] | None) -> Diff:
+    def _diff(self, before: Mapping[str, bytes], applied: Applied | None) -> Diff:
         from codegym.diff import diff_files, unified
 
         assert self._files is not None
         with self._timed("diff"):
             base, now = self._files.base, self._files.now
-            diff = diff_files(before, now, origins)
+            written = (applied.origins, applied.renamed) if applied is not None else ()
+            diff = diff_files(before, now, *written)
             self._patch = unified(diff if before == base else diff_files(base, now), base)
             return diff
 

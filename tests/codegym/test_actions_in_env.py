@@ -153,3 +153,12 @@ def test_a_link_that_leads_outside_is_never_followed():
     observation, *_ = env.step("<shell>ls d; cat f</shell>")
     assert observation == "exit code: 0\ninside"
     env.close()
+
+
+def test_a_file_that_was_renamed_and_written_anew_is_one_file(toy, local_box):
+    env = gymnasium.make("toy/Toy-v0", benchmark=toy)
+    env.reset(options={"task_id": "toy/add"})
+    *_, info = env.step('<rename path="a.py" to="b.py"/>\n<write path="b.py">\nnothing = "alike"\n</write>')
+    assert info["action"]["error"] is None
+    (file,) = info["diff"].files
+    assert (file.status, file.old_path, file.path) == ("renamed", "a.py", "b.py")
