@@ -12,7 +12,7 @@ import pytest
 from algorithms.core.model import TINY
 from tests.e2e.commands import ROOT, SMALL, succeed
 
-PAGES = ("README.md", "docs/training.md")
+PAGES = ("README.md", "docs/training.md", "docs/study.md")
 BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 #: What has a test of its own: installing (the newcomer's script of whoever checks), and this suite.
