@@ -137,18 +137,8 @@ def test_a_method_that_compares_all_groups_of_a_step_gets_them_at_once(monkeypat
 
 
 def test_the_bench_writes_its_figures(tmp_path, capsys):
-    options = [
-        "--tasks",
-        "1",
-        "--replies",
-        "8",
-        "--sizes",
-        "4,8",
-        "--methods",
-        "grpo;didpo marginal",
-        "--gradient-groups",
-        "9",
-    ]
+    small = ["--tasks", "1", "--bugs", "2", "--functions", "3", "--replies", "8", "--sizes", "4,8"]
+    options = [*small, "--methods", "grpo;didpo marginal", "--gradient-groups", "9"]
     assert main([*options, "--out", str(tmp_path)]) == 0
     assert "didpo marginal" in capsys.readouterr().out
     data = json.loads((tmp_path / "credit.json").read_text())
