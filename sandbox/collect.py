@@ -103,6 +103,13 @@ def collect(streams: Sequence[Stream], done: int, timeout: float, expire: Callab
     return expired
 
 
+def readable(fd: int, timeout: float) -> bool:
+    """Whether a descriptor is readable within so many seconds. Not by ``select``, which knows none above 1023."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(timeout * 1000))
+
+
 def exit_code(wait_status: int) -> int:
     """The status of a process, or ``-signal``."""
     return os.waitstatus_to_exitcode(wait_status)

@@ -41,6 +41,7 @@ def open_sandbox(
 
     Raises:
         SandboxUnavailable: the backend or a required guarantee does not work here; the message names the remedy.
+        SandboxError: the machine failed; another try may succeed.
         ValueError: an unknown backend or guarantee, or a path that cannot be shown.
     """
     check_backend(backend)

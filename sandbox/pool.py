@@ -100,11 +100,12 @@ class Pool:
 
     def close(self) -> None:
         """Free what is ready; sandboxes that were taken live on. May be called twice."""
+        if os.getpid() != self._pid:
+            return  # a fork only has copies, and perhaps a lock that the filler held
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        if os.getpid() == self._pid:
-            self._filler.join()
+        self._filler.join()
         while self._ready:
             self._ready.pop().close()
 

@@ -193,8 +193,8 @@ class Runner:
 
     def close(self) -> None:
         """Wait for the jobs that run, and free everything. May be called twice."""
-        if self._closed:
-            return
+        if self._closed or os.getpid() != self._pid:
+            return  # in a fork a worker that was busy here never comes back
         self._closed = True
         for _ in range(self._count):
             if worker := self._free.get():

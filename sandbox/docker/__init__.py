@@ -20,7 +20,7 @@ from sandbox.docker.daemon import client, is_podman, prune_once
 from sandbox.docker.frames import DATA, ERR, FILE, OUT, PIECE, RESULT
 from sandbox.docker.snapshot import DockerSnapshot
 from sandbox.namespaces import bwrap
-from sandbox.namespaces.box import ENVIRONMENT
+from sandbox.namespaces.family import ENVIRONMENT
 
 _GRACE_S = 20.0  # from the time-out, which PID 1 keeps, to its word of it
 _STDIN_BYTES = 8 << 20  # kept in PID 1's part of the container's memory while a command runs

@@ -26,9 +26,8 @@ from sandbox.base import ExecResult, Limits, SandboxError, WorkspaceError
 from sandbox.collect import Stream, collect, cpu_exhausted, exit_code, pipe
 from sandbox.namespaces import seccomp
 from sandbox.namespaces.cgroup import Cgroup
-from sandbox.namespaces.family import ENVIRONMENT, Family, Sight, await_ready, environment, ids, join, kill
+from sandbox.namespaces.family import Family, Sight, await_ready, ids, join, kill, last_capability, unavailable
 
-__all__ = ["ENVIRONMENT", "Box", "environment"]
 _MARKED = struct.pack("<i", 3)
 _ANSWER_S = 60.0  # for a request that starts nothing; milliseconds on a healthy machine
 
@@ -64,6 +63,7 @@ class Box:
 
     Raises:
         SandboxUnavailable: it cannot start here; the message says why and what to do.
+        SandboxError: it did not start, but others that see the same did.
         ValueError: a path of ``read_only`` cannot be shown.
     """
 
@@ -99,6 +99,7 @@ class Box:
                 "user": not root,
                 "drop_uid": root,
                 "own_users": not groups,
+                "last_capability": last_capability(),
                 "network": network,
                 "disk_bytes": limits.disk_bytes,
                 "files": limits.files,
@@ -109,7 +110,13 @@ class Box:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # tells PID 1's id out here
             with inner:
                 self.family.spawn(config, [inner.fileno(), *groups, *joined])
-            self._pidfd, given = await_ready(self._socket, self.family.stderr)
+            try:
+                self._pidfd, given = await_ready(self._socket, self.family.stderr)
+            except SandboxError as error:
+                if self.family.proven:
+                    raise SandboxError(f"a sandbox did not start: {error}") from error
+                raise unavailable(str(error)) from error
+            self.family.proven = True
             self._work += given
             if self._pidfd < 0 or len(given) != (config["mode"] == "run"):
                 raise SandboxError("PID 1 of the sandbox answered without its descriptors")
@@ -154,11 +161,16 @@ class Box:
     def check(self) -> None:
         """Raises SandboxError when nothing can be run in it any more."""
         if self._dead:
-            raise SandboxError(f"this sandbox is dead ({self._dead}): open another")
+            raise self._gone()
         if os.getpid() != self._pid:
             raise SandboxError("this sandbox was opened by another process: open one in each process")
 
+    def _gone(self) -> SandboxError:
+        return SandboxError(f"this sandbox is dead ({self._dead}): open another")
+
     def _failed(self, reason: str) -> SandboxError:
+        if self._dead:
+            return self._gone()  # closed meanwhile by another thread, and with it perhaps the family's log
         error = SandboxError(f"the sandbox failed: {reason} {self.family.stderr()}".rstrip())
         self._dead = reason
         self._finish()
@@ -174,7 +186,11 @@ class Box:
         try:
             expired = collect(streams, self._socket.fileno(), timeout, self.kill)
             (status, cpu), _ = self.answer()
-        except (OSError, SandboxError) as error:
+        except OSError as error:
+            raise self._failed(str(error)) from error
+        except SandboxError as error:
+            if self._dead:
+                raise
             raise self._failed(str(error)) from error
         code = exit_code(status)
         return ExecResult(
@@ -192,21 +208,24 @@ class Box:
         """Read one answer of PID 1: its result and descriptors.
 
         Raises:
-            SandboxError: the machine failed.
+            SandboxError: the machine failed. If no answer came the box is dead: it would be taken for the next one's.
             WorkspaceError: what the request would write does not fit.
         """
         return _result(*self._receive())
 
     def _receive(self) -> tuple[bytes, list[int]]:
         self._socket.settimeout(_ANSWER_S)
-        message, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, 8)
+        try:
+            message, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, 8)
+        except OSError as error:
+            raise self._failed(f"no answer from PID 1 ({error})") from error
         self._socket.settimeout(None)
         if not message:
-            raise SandboxError("PID 1 died")
+            raise self._failed("PID 1 died")
         return message, fds
 
     def request(self, request: tuple[Any, ...], fds: Sequence[int] = ()) -> tuple[Any, list[int]]:
-        """Ask PID 1 for something that starts nothing. Raises as ``answer``; the box lives on."""
+        """Ask PID 1 for something that starts nothing. Raises as ``answer``; after a refusal the box lives on."""
         self.start(request, fds)
         return self.answer()
 

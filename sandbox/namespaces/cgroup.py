@@ -1,6 +1,6 @@
 """Limits on the memory and the number of processes of a whole tree, by control groups of version 1 or 2.
 
-``Cgroup.create(limits)`` makes a group under this process's own, or returns None with the reason in ``unavailable()``.
+``Cgroup.create(limits)`` makes a group under this process's own, or raises OSError with what is missing.
 PID 1 of the sandbox gets the open ``cgroup.procs`` files, and each command writes itself into them before it starts.
 Groups carry the process id of their maker in their name, so those of a killed maker are swept by the next one.
 """
@@ -115,12 +115,3 @@ class Cgroup:
                     break
                 except OSError:
                     time.sleep(0.01)  # the kernel detaches dead processes a little after they are reaped
-
-
-def unavailable() -> str:
-    """Why a group cannot be made here; empty where it can."""
-    try:
-        Cgroup.create(Limits()).remove()
-    except OSError as error:
-        return str(error)
-    return ""

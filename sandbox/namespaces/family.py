@@ -12,7 +12,6 @@ import contextlib
 import functools
 import marshal
 import os
-import select
 import signal
 import socket
 import struct
@@ -25,7 +24,7 @@ from types import CodeType
 from typing import Any
 
 from sandbox.base import SandboxError, SandboxUnavailable
-from sandbox.collect import anonymous
+from sandbox.collect import anonymous, readable
 from sandbox.namespaces import bwrap
 from sandbox.packages import places
 
@@ -74,7 +73,8 @@ def ids() -> tuple[int, int]:
 
 
 @functools.cache
-def _last_capability() -> int:
+def last_capability() -> int:
+    """The highest number of a capability that this kernel knows."""
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
 
 
@@ -99,6 +99,15 @@ class Sight:
 
 _families: dict[tuple[int, Sight], Family] = {}
 _lock = threading.RLock()
+
+
+def _after_fork() -> None:
+    """In a fork of this process: another of its threads may have held the lock, and will never give it back there."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def join(sight: Sight) -> Family:
@@ -126,6 +135,7 @@ class Family:
         shown = places(sight.packages)
         root = os.geteuid() == 0
         self.members, self.dead = 0, False
+        self.proven = False  # a sandbox of it has started: if another does not, that is the machine's failure
         self._key = (os.getpid(), sight)
         self._socket, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # tells the keeper's id out here
@@ -135,7 +145,7 @@ class Family:
         # Through a descriptor: /proc/PID/cmdline would show host paths to the code inside.
         args_fd = anonymous("".join(a + "\0" for a in args).encode(errors="surrogateescape"))
         path = [bwrap.PACKAGES] if shown else []
-        config = {"last_capability": _last_capability(), "preload": sight.preload, "path": path}
+        config = {"last_capability": last_capability(), "preload": sight.preload, "path": path}
         boot = anonymous(marshal.dumps((codes(), config)))
         given = [boot, args_fd, inner.fileno(), *etc.values()]
         python = [bwrap.interpreter(), "-s", "-P", "-S", "-X", "utf8", "-c", _BOOT.format(boot, inner.fileno())]
@@ -162,7 +172,10 @@ class Family:
             raise
 
     def _await_ready(self) -> None:
-        self._pidfd, _ = await_ready(self._socket, self.stderr)
+        try:
+            self._pidfd, _ = await_ready(self._socket, self.stderr)
+        except SandboxError as error:
+            raise unavailable(str(error)) from error
 
     def stderr(self) -> str:
         """The last lines that bubblewrap or the processes of ours inside wrote."""
@@ -222,13 +235,13 @@ class Family:
 def await_ready(control: socket.socket, stderr: Callable[[], str]) -> tuple[int, list[int]]:
     """Wait for b"ready" from a process inside: a pidfd of it, and the descriptors that came with it.
 
-    Raises SandboxUnavailable when it does not come.
+    Raises SandboxError with the reason when it does not come.
     """
     message, ancillary = b"", list[tuple[int, int, bytes]]()
-    if select.select([control], [], [], START_S)[0]:
+    if readable(control.fileno(), START_S):
         message, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_SPACE(12) + socket.CMSG_SPACE(4))
     if message != b"ready":
-        raise _unavailable(message.decode(errors="replace") or stderr() or "no answer from inside")
+        raise SandboxError(message.decode(errors="replace") or stderr() or "no answer from inside")
     pidfd, fds = -1, array.array("i")
     for _, kind, data in ancillary:
         if kind == socket.SCM_CREDENTIALS:
@@ -242,10 +255,10 @@ def kill(pidfd: int) -> None:
     """End a PID 1 and with it everything in its namespace; back when all of that is dead."""
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-    select.select([pidfd], [], [], START_S)
+    readable(pidfd, START_S)
 
 
-def _unavailable(reason: str) -> SandboxUnavailable:
+def unavailable(reason: str) -> SandboxUnavailable:
     """What to say where namespaces do not work."""
     return SandboxUnavailable(
         f"namespaces do not work here ({reason}): {bwrap.INSTALL}, and allow user namespaces "

@@ -39,6 +39,12 @@ def _prctl(option: int, *arguments: int) -> int:
     return int(_libc.prctl(option, *values))
 
 
+def _drop_bounding(last: int) -> None:
+    """No program that this process or a child starts can gain a capability; what it has stays."""
+    for capability in range(last + 1):
+        _check(_prctl(_PR_CAPBSET_DROP, capability), "dropping the bounding set")
+
+
 def _drop(config: dict[str, Any], keep: int) -> None:
     """Give up in this (child) process whatever untrusted code must not have. The order matters: rights go last.
 

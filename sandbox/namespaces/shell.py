@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from sandbox import shell
 from sandbox.base import ExecResult, SandboxError, Shell
-from sandbox.collect import Stream, collect, cpu_exhausted, exit_code
+from sandbox.collect import Stream, collect, cpu_exhausted, exit_code, readable
 from sandbox.namespaces.box import Box
 from sandbox.namespaces.family import Sight
 
@@ -108,7 +108,7 @@ class NamespaceShell(Shell):
         )
 
     def _has_ended(self) -> bool:
-        return bool(select.select([self._box.fileno()], [], [], 0)[0])
+        return readable(self._box.fileno(), 0)
 
     def _restart(self) -> None:
         """The shell is gone; the next command gets a new one."""
@@ -156,9 +156,11 @@ def _some(fd: int, text: bytes) -> int:
 
 
 def _write_rest(fd: int, rest: memoryview) -> None:
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
     try:
         while rest:
-            select.select([], [fd], [])
+            poll.poll()
             rest = rest[os.write(fd, rest) :]
     except BrokenPipeError:
         pass  # the shell ended

@@ -318,3 +318,14 @@ def test_import_is_light():
         [sys.executable, "-c", code], capture_output=True, cwd=Path(__file__).parents[2], check=True
     )
     assert result.stdout == b"\n"
+
+
+def test_a_fork_of_the_host_does_not_wait_for_workers_that_were_busy(jailed):
+    worker = jailed._free.get()  # as while another thread runs a job
+    child = os.fork()
+    if child == 0:
+        jailed.close()
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    jailed._free.put(worker)
+    assert jailed.run("emit(b'x')").output == b"x"

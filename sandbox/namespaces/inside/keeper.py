@@ -20,9 +20,9 @@ import sys
 from sandbox.namespaces.init import (
     _AMBIENT_CLEAR_ALL,
     _PR_CAP_AMBIENT,
-    _PR_CAPBSET_DROP,
     _PR_SET_DUMPABLE,
     _check,
+    _drop_bounding,
     _libc,
     _prctl,
 )
@@ -42,8 +42,7 @@ def boot(config: dict[str, Any], fd: int) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what ended is reaped by the kernel
     _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")  # no ptrace, no /proc/PID/mem, even with the same uid
-    for capability in range(config["last_capability"] + 1):  # for what is forked from here; its own stay
-        _check(_prctl(_PR_CAPBSET_DROP, capability), "dropping the bounding set")
+    _drop_bounding(config["last_capability"])  # for what is forked from here; its own stay
     _check(_prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL), "dropping the ambient set")
     sys.path.extend(config["path"])
     for name in config["preload"]:
@@ -54,7 +53,11 @@ def boot(config: dict[str, Any], fd: int) -> NoReturn:
     socket.send(b"ready")
     while True:
         message, fds = receive(socket)
-        if os.fork() == 0:
+        try:
+            child = os.fork()
+        except OSError as error:  # the machine is full: that fails this order, not every sandbox there is
+            child = _refuse(fds[0], error)
+        if child == 0:
             os.close(socket.detach())
             order = marshal.loads(message)
             if isinstance(order, dict):
@@ -62,6 +65,14 @@ def boot(config: dict[str, Any], fd: int) -> NoReturn:
             _lend(order, *fds)
         for given in fds:
             os.close(given)
+
+
+def _refuse(answer: int, error: OSError) -> int:
+    try:  # noqa: SIM105 - contextlib is one more import a start
+        os.write(answer, str(error).encode())
+    except OSError:
+        pass  # nobody waits for it any more
+    return -1
 
 
 def _lend(names: list[str], answer: int, namespace: int, store: int) -> NoReturn:

@@ -30,6 +30,7 @@ from sandbox.namespaces.init import (
     _PR_SET_DUMPABLE,
     _check,
     _command,
+    _drop_bounding,
     _kill_all,
     _libc,
     _place,
@@ -215,6 +216,7 @@ class Member:
     def _drop(self, keep: int) -> None:
         if self._config["own_users"]:  # the kernel counts processes per user and user namespace
             _check(_libc.unshare(_NEW_USERS), "making a user namespace")
+            _drop_bounding(self._config["last_capability"])  # a new user namespace fills the set again
             _check(_prctl(_PR_SET_DUMPABLE, 1), "dumpable")  # its own /proc files belong to it again
             uid, gid = self._config["uid"], self._config["gid"]
             for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):

@@ -1,0 +1,75 @@
+"""What a failing or crowded machine does to sandboxes of namespaces: one is lost, and says so; the others live."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from sandbox import SandboxError, open_sandbox
+from sandbox.namespaces import box as boxes
+from sandbox.namespaces import family
+
+
+def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(monkeypatch):
+    with open_sandbox("namespaces") as other, open_sandbox("namespaces") as box:
+        signal.pidfd_send_signal(box._box._pidfd, signal.SIGSTOP)
+        monkeypatch.setattr(boxes, "_ANSWER_S", 0.1)
+        with pytest.raises(SandboxError, match="no answer from PID 1"):
+            box.snapshot()
+        monkeypatch.undo()
+        with pytest.raises(SandboxError, match="this sandbox is dead"):
+            box.run(["true"])
+        assert other.run(["echo", "lives"]).stdout == b"lives\n"
+
+
+def test_one_that_does_not_start_beside_others_is_the_machines_failure(monkeypatch):
+    with open_sandbox("namespaces") as box:
+        monkeypatch.setattr(family, "START_S", 0.0)
+        with pytest.raises(SandboxError, match="did not start"):
+            open_sandbox("namespaces")
+        monkeypatch.undo()
+        assert box.run(["echo", "lives"]).stdout == b"lives\n"
+
+
+def test_a_fork_opens_its_own_while_a_thread_of_its_parent_held_the_lock():
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with family._lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        with open_sandbox("namespaces") as box:
+            os._exit(box.run(["sh", "-c", "exit 7"]).exit_code)
+    done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_descriptors_above_1023():
+    code = (
+        "import os, resource\n"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))\n"
+        "kept = [os.open('/dev/null', os.O_RDONLY) for _ in range(1100)]\n"
+        "from sandbox import open_sandbox\n"
+        "with open_sandbox('namespaces') as box, box.shell() as shell:\n"
+        "    long = 'x' * 300_000\n"
+        "    print(box.run(['echo', 'a']).stdout, shell.run(f'v={long}; echo ${{#v}}').stdout)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, cwd=Path(__file__).parents[2], timeout=120
+    )
+    assert (result.stdout, result.stderr) == (b"b'a\\n' b'300000\\n'\n", b"")
