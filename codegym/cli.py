@@ -17,7 +17,7 @@ from codegym import check, fetch, prepare
 from codegym.agents import GoldAgent, RandomAgent
 from codegym.env import CodeEnv
 from codegym.evaluate import evaluate
-from sandbox.base import SandboxUnavailable
+from sandbox.base import SandboxError, SandboxUnavailable
 
 _HELP = """\
 Coding benchmarks as multi-turn environments.
@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         TypeError,
         ImportError,
         OSError,
+        SandboxError,
         SandboxUnavailable,
         gymnasium.error.Error,
     ) as error:

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import overload
@@ -15,21 +16,21 @@ from benchmarks import exclusions
 from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace
 from benchmarks.data import home
 from benchmarks.swebench import TIMEOUT_S, URL, images
-from benchmarks.swebench.environments import BuildError, Environment, Environments
+from benchmarks.swebench.environments import Environment, Environments
 from benchmarks.swebench.ids import Lists, judge
 from benchmarks.swebench.patches import PatchError
-from benchmarks.swebench.pythons import PythonMissing
 from benchmarks.swebench.recipes import Recipe, RecipeError, recipe_for
-from benchmarks.swebench.repositories import Repositories, RepositoryError
+from benchmarks.swebench.repositories import Repositories
 from benchmarks.swebench.rows import Row, load_rows
 from benchmarks.swebench.running import LIMITS, Run, run_tests
 from benchmarks.swebench.tree import Plan
+from sandbox import SandboxError
 
 MODES = ("native", "docker")
 SPLITS = ("train", "dev", "test")
 KEEP_PLANS = 2  # instances whose files stay in memory: Django's are 42 MB, and 42 more with the hidden tests
-#: What can be wrong with the machine, not with a solution.
-MACHINE = (RepositoryError, RecipeError, PythonMissing, BuildError, PatchError)
+#: What can be wrong with the machine or the settings, not with a solution.
+MACHINE = (SandboxError, RecipeError, PatchError)
 
 
 class SWEBench(Benchmark):
@@ -133,10 +134,6 @@ class SWEBench(Benchmark):
         row = self.row(task.id)
         try:
             run = self.run(row, workspace)
-            if not run.infra and not run.tampered and not any(run.status.values()):
-                gold = self.run(row, self.plan(row).gold)
-                if not any(gold.status.values()):
-                    return _broken(row, f"no test of {row.instance_id} runs here, not even on its reference solution")
         except MACHINE as error:
             return _broken(row, str(error))
         return _broken(row, run.infra) if run.infra else to_grade(row, run)
@@ -146,8 +143,18 @@ class SWEBench(Benchmark):
         return Grade(False, 0.0, {})
 
     def run(self, row: Row, workspace: Workspace) -> Run:
-        """The hidden tests on a workspace. Raises one of ``MACHINE``."""
-        plan, environment = self.plan(row), self.environment(row)
+        """The hidden tests on a workspace. Raises one of ``MACHINE``.
+
+        Without any record of a listed test it is the machine's failure if the reference solution has none either.
+        """
+        plan = self.plan(row)
+        run = self._run(plan, workspace)
+        if run.infra or run.tampered or any(run.status.values()) or any(self._run(plan, plan.gold).status.values()):
+            return run
+        return replace(run, infra=f"no test of {row.instance_id} runs here, not even on its reference solution")
+
+    def _run(self, plan: Plan, workspace: Workspace) -> Run:
+        environment = self.environment(plan.row)
         return run_tests(plan, environment, workspace, timeout=self.timeout, backend=self.backend)
 
     def recipe(self, row: Row) -> Recipe:

@@ -27,13 +27,14 @@ from pathlib import Path
 
 from benchmarks.swebench import pythons
 from benchmarks.swebench.recipes import Recipe
+from sandbox import SandboxError
 
 _RECORD = "codegym.json"  # in the environment: what it was made of
 _LAST_FOR_36 = ("pip==21.3.1", "setuptools==59.6.0", "wheel==0.37.1")
 _PIP_S = 1200.0  # of one pip; building numpy from source takes ten minutes
 
 
-class BuildError(RuntimeError):
+class BuildError(SandboxError):
     """An environment that could not be built; the message holds pip's last line."""
 
 
@@ -89,10 +90,6 @@ class Environments:
         made_of = json.dumps([python.full, str(python.path), sorted(recipe.packages)])
         digest = hashlib.sha256(made_of.encode()).hexdigest()[:10]
         return self.folder / f"{recipe.repo.replace('/', '__')}-py{python.version}-{digest}"
-
-    def is_built(self, recipe: Recipe) -> bool:
-        """Whether the recipe's environment is there. Raises PythonMissing."""
-        return (self.place(recipe, pythons.find(recipe.python)) / _RECORD).is_file()
 
     def _build(self, recipe: Recipe, python: pythons.Python, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)

@@ -17,10 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox import SandboxError
+
 _ASK = "import json,sys;print(json.dumps([sys.version.split()[0], sys.executable, sys.prefix, sys.base_prefix]))"
 
 
-class PythonMissing(RuntimeError):  # noqa: N818 - says what happened
+class PythonMissing(SandboxError):  # noqa: N818 - says what happened
     """No Python of a wanted version; the message says where it was looked for and how to get one."""
 
 

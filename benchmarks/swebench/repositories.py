@@ -21,11 +21,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from benchmarks.swebench import URL
+from sandbox import SandboxError
 
 _FOLDERS = ("{owner}/{name}", "{owner}__{name}", "{owner}+{name}", "{name}", "swe-bench+{owner}__{name}")
 
 
-class RepositoryError(RuntimeError):
+class RepositoryError(SandboxError):
     """A repository, or a commit of it, that is not here; the message says where it was looked for."""
 
 

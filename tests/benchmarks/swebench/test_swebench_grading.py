@@ -108,3 +108,14 @@ def test_a_missing_python_is_named(world: World, tmp_path, monkeypatch):
     assert error is not None
     assert "no Python 2.0 or 1." in error
     assert "pyenv install 2.0" in error
+
+
+def test_an_agent_that_breaks_the_runner_it_works_on_fails(world: World, tmp_path: Path):
+    recipe = json.loads((world.recipes / "fixture__calc.json").read_text())
+    recipe["environments"][0]["graded_runner"] = True  # as in pytest's own repository
+    (tmp_path / "fixture__calc.json").write_text(json.dumps(recipe))
+    bench = SWEBench("swe-lite", **{**options(world), "recipes": str(tmp_path)})
+    task = bench.task("fixture__calc-4")
+    grade = bench.grade(task, changed(task, {**FIXED, "pytest.py": "raise ImportError('half an edit')\n"}))
+    assert (grade.resolved, grade.infra_error) == (False, None)
+    assert set(grade.tests.values()) == {"error"}

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from benchmarks.swebench import benchmark
 from benchmarks.swebench.benchmark import SWEBench
 from benchmarks.swebench.report import evaluate_predictions, read_predictions, write_predictions
+from benchmarks.swebench.running import Run
 
 FOUR, FIVE, UNIT = "fixture__calc-4", "fixture__calc-5", "fixture__calc-u"
 
@@ -72,6 +74,14 @@ def test_a_patch_that_does_not_apply_is_a_report(bench: SWEBench, tmp_path):
     assert summary["unresolved_ids"] == [FOUR]
     report = json.loads((tmp_path / "logs" / "run_evaluation" / "r3" / "m" / FOUR / "report.json").read_text())
     assert not report[FOUR]["patch_successfully_applied"]
+
+
+def test_where_nothing_runs_not_even_the_reference_there_is_no_report(bench: SWEBench, tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark, "run_tests", lambda plan, *_, **__: Run(dict.fromkeys(plan.row.ids), {}))
+    write_predictions(tmp_path / "p.jsonl", {FOUR: bench.row(FOUR).patch}, model="m")
+    summary = evaluate_predictions(bench, tmp_path / "p.jsonl", run_id="r4", folder=tmp_path)
+    assert (summary["infra_failure_ids"], summary["unresolved_ids"]) == ([FOUR], [])
+    assert "not even on its reference" in summary["failure_reasons"][FOUR]
 
 
 @pytest.mark.parametrize("suffix", ["json-list", "json-object", "jsonl"])
