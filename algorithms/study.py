@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -81,12 +82,18 @@ def run(name: str, seed: int, out: Path, overrides: Sequence[str]) -> Result:
     method = load_algorithm(algorithm)
     fixed = [f"trainer.seed={seed}", f"trainer.run_dir={folder}"]
     config = resolve(method, ["rollout.max_refills=0", *overrides, *own, *fixed])
+    trainer = Trainer(config, method(config.algorithm), observers=observers(config))  # refuses a run of other settings
     if not _complete(folder, config.trainer.steps):
-        Trainer(config, method(config.algorithm), observers=observers(config)).run()
-    evals = read_rows(folder / "eval.jsonl")
-    curve = [row["success/train"] for row in read_rows(folder / "metrics.jsonl")]
+        trainer.run()
+    evals, steps = (_until(config.trainer.steps, folder / f"{log}.jsonl") for log in ("eval", "metrics"))
+    curve = [row["success/train"] for row in steps]
     before, after = ({mode: row[f"{mode}/success"] for mode in MODES} for row in (evals[0], evals[-1]))
     return Result(name, seed, before, after, np.array(curve))
+
+
+def _until(step: int, path: Path) -> list[dict[str, Any]]:
+    """The rows up to a step: the run may have gone on for longer."""
+    return [row for row in read_rows(path) if row["step"] <= step]
 
 
 def _complete(folder: Path, steps: int) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from algorithms.core.cli import load_algorithm
-from algorithms.core.groups import episode_returns
+from algorithms.core.groups import credits, episode_returns
 from algorithms.core.statistics import keep_group
 from algorithms.core.trajectory import Credit, Trajectory
 from algorithms.credit_bench import gradient, measure, truth
@@ -66,18 +66,15 @@ class Row:
 
 
 def make(method: str, judge: Judge | None = None) -> Callable[[Sequence[list[Trajectory]]], list[Credit]]:
-    """The credit of groups by a method of :data:`METHODS`. Raises ConfigError if its algorithm is not there."""
+    """The credit of groups by a method of :data:`METHODS`. Raises ValueError for another name."""
+    if method not in METHODS:
+        raise ValueError(f"no method named {method!r}; there are: {'; '.join(METHODS)}")
     name, options = METHODS[method]
     cls = load_algorithm(name)
     algorithm = cls(cls.Config(**options))
     if judge is not None and name == "didpo":
         algorithm.judge = judge  # type: ignore[attr-defined]
-    step = getattr(algorithm, "credit_step", None)
-
-    def credit(groups: Sequence[list[Trajectory]]) -> list[Credit]:
-        return step(groups) if step is not None else [algorithm.credit(group) for group in groups]
-
-    return credit
+    return lambda groups: credits(algorithm, groups)
 
 
 def scripted_cases(

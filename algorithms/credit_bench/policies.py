@@ -25,7 +25,7 @@ PATH = "m.py"
 
 @dataclass(frozen=True)
 class Policy:
-    """Chances per bug of the right line, of the favourite wrong one and of another; the rest leaves it alone.
+    """Chances per bug of the right line, of the favourite wrong one and of any wrong one; the rest leaves it alone.
 
     ``reword`` is the chance, per function, that its comment is rewritten.
     """

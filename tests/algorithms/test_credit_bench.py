@@ -144,4 +144,6 @@ def test_the_bench_writes_its_figures(tmp_path, capsys):
     data = json.loads((tmp_path / "credit.json").read_text())
     assert {row["method"] for row in data["rows"]} == {"grpo", "didpo marginal"}
     assert (tmp_path / "credit.svg").read_text().startswith("<?xml")
-    assert main(["--methods", "none", "--out", str(tmp_path)]) == 2
+    capsys.readouterr()
+    assert main([*small, "--methods", "none", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("error: no method named 'none'; there are: grpo; ")

@@ -57,6 +57,18 @@ def test_every_run_once_and_the_figures_are_those_of_the_runs(
     assert (out / "study.md").read_text() == table
 
 
+def test_a_complete_run_of_other_settings_is_refused_and_a_longer_one_is_cut(
+    tmp_path: Path, settings: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["--algorithms", "grpo", "--seeds", "0", "--out", str(tmp_path / "study"), *settings]
+    first = study.run("grpo", 0, tmp_path / "study", settings)
+    assert study.main([*command, "optim.lr=0.5"]) == 2
+    assert "was begun with optim.lr=" in capsys.readouterr().err
+    with (tmp_path / "study" / "grpo-seed0" / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps({"step": 3, "success/train": 99.0}) + "\n")
+    assert study.run("grpo", 0, tmp_path / "study", settings).curve.tolist() == first.curve.tolist()
+
+
 def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert study.main(["--algorithms", "nope", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "error: there is no algorithm 'nope' in algorithms/\n"
