@@ -31,6 +31,7 @@ import gymnasium
 import codegym  # noqa: F401 - registers the environments
 from codegym.env import CodeEnv
 from codegym.report import Report, Row
+from sandbox.base import SandboxError
 
 Agent = Callable[[str, dict[str, Any]], str]
 Job = tuple[int | str, int]  # the task, by index or id, and the attempt
@@ -126,7 +127,11 @@ def run_episode(agent: Agent, env: gymnasium.Env[str, str], task: int | str, att
     """One episode of one task, given by index of the environment's split or by id."""
     began = time.monotonic()
     key = "index" if isinstance(task, int) else "task_id"
-    observation, info = env.reset(options={key: task})
+    try:
+        observation, info = env.reset(options={key: task})
+    except SandboxError as error:  # what the task is made of is not there, such as a clone
+        seconds = round(time.monotonic() - began, 3)
+        return Row(task, attempt, str(task), False, 0.0, 0.0, 0, 0, "infra_error", str(error), seconds)
     info["extra"]["attempt"] = attempt
     if hasattr(agent, "reset"):
         agent.reset(info)

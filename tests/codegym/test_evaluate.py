@@ -10,7 +10,9 @@ import pytest
 
 import codegym.cli
 from codegym.agents import GoldAgent, RandomAgent
+from codegym.env import CodeEnv
 from codegym.evaluate import AgentError, evaluate
+from sandbox import SandboxError
 
 TOY = "toy/Toy-v0"
 
@@ -100,6 +102,20 @@ def test_infra_errors_are_excluded_and_run_again(fixes, tmp_path):
     assert math.isnan(report.pass_at(1))
     quiet(fixer(fixes), env_kwargs=broken, out=out)
     assert len(out.read_text().splitlines()) == 5
+
+
+def test_a_task_that_cannot_begin_is_an_infra_error_of_its_own(fixes, monkeypatch):
+    begin = CodeEnv.reset
+
+    def reset(self, *, seed=None, options=None):
+        if options == {"index": 0}:
+            raise SandboxError("its clone is gone")
+        return begin(self, seed=seed, options=options)
+
+    monkeypatch.setattr(CodeEnv, "reset", reset)
+    report = quiet(fixer(fixes))
+    assert [row.infra_error for row in report.rows if row.task == 0] == ["its clone is gone"]
+    assert (len(report.rows), report.infra_errors) == (2, 1)
 
 
 @pytest.mark.parametrize(
