@@ -61,11 +61,7 @@ def check_task(bench: Benchmark, task: Task, runs: int) -> Checked:
 def reference(task: Task) -> Workspace | None:
     """The workspace of the reference solution, from ``meta["fixed"]``; None if the task comes without one."""
     fixed = task.meta.get("fixed")
-    if fixed is None:
-        return None
-    if isinstance(fixed, str):  # the text of the only file
-        return {path: fixed.encode() for path in task.workspace}
-    return {**task.workspace, **fixed}
+    return None if fixed is None else {**task.workspace, **fixed}
 
 
 def _graded(bench: Benchmark, task: Task, workspace: Workspace) -> Grade:

@@ -106,8 +106,8 @@ def test_a_broken_machine_says_nothing_of_a_task() -> None:
     assert checking.check_task(Dead(), task, 1) == checking.Checked("a", None, "no disk")
     bare = Task("a", "dead", "", "python", {}, (), ())
     assert checking.check_task(Dead(), bare, 1).problem == "it has no reference solution"
-    text = Task("a", "dead", "", "python", {"m.py": b""}, (), (), meta={"fixed": "x = 1"})
-    assert checking.reference(text) == {"m.py": b"x = 1"}
+    fixed = Task("a", "dead", "", "python", {"m.py": b"", "n.py": b"2"}, (), (), meta={"fixed": {"m.py": b"1"}})
+    assert checking.reference(fixed) == {"m.py": b"1", "n.py": b"2"}
 
 
 @pytest.mark.parametrize("content", ["{", "[]"])
