@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", default="0,1,2", help="numbers, separated by commas")
     parser.add_argument("--out", type=Path, default=Path("runs/study"), help="the folder of all runs")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
-    args = parser.parse_args(argv)
+    args = parser.parse_intermixed_args(argv)
     try:
         names = args.algorithms.split(",")
         results = [run(name, int(seed), args.out, args.overrides) for seed in args.seeds.split(",") for name in names]

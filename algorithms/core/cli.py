@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -92,6 +93,10 @@ def _read(file: str) -> DictConfig:
         loaded = OmegaConf.load(file)
     except FileNotFoundError:
         raise ConfigError(f"--config {file}: no such file; --dry-run prints one to start from") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f", line {mark.line + 1}"
+        raise ConfigError(f"--config {file}{where}: no YAML; --dry-run prints a file to start from") from None
     if not isinstance(loaded, DictConfig):
         raise ConfigError(f"--config {file}: holds no settings; --dry-run prints a file to start from")
     return loaded
@@ -100,7 +105,9 @@ def _read(file: str) -> DictConfig:
 def _merge(tree: DictConfig, new: DictConfig, source: str) -> DictConfig:
     """Merge after checking that every key of ``new`` exists, so that a misspelt one can name its neighbour."""
     known = {key for key, _ in _leaves(tree)}
-    for key, _ in _leaves(new):
+    for key, value in _leaves(new):
+        if key in _groups(known) and not isinstance(value, DictConfig):
+            raise ConfigError(f"{key} (from {source}) is a group of settings; write {key}.NAME=value")
         if key in known or key in _groups(known) or key.startswith("env.kwargs."):
             continue
         near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
@@ -142,7 +149,7 @@ def to_yaml(config: defaults.Config) -> str:
 def main(algorithm: str | type[Algorithm], argv: Sequence[str] | None = None) -> int:
     """Run the command line for a method, given by its folder's name or its class; returns the exit status."""
     method = load_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
-    args = _parser(method).parse_args(argv)
+    args = _parser(method).parse_intermixed_args(argv)
     try:
         config = resolve(method, args.overrides, args.config)
         return _dry_run(config) if args.dry_run else _train(method, config)

@@ -59,6 +59,11 @@ def test_a_setting_that_cannot_be_used_names_the_remedy(override, message):
         resolve(GRPO, [override])
 
 
+def test_options_may_stand_between_settings(tmp_path, capsys):
+    assert main("grpo", ["rollout.n=4", "--dry-run", "trainer.steps=3", f"trainer.run_dir={tmp_path}"]) == 0
+    assert "steps: 3" in capsys.readouterr().out
+
+
 def test_unknown_key_in_a_file(tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text("rollout:\n  temprature: 1\n")
@@ -71,6 +76,16 @@ def test_missing_file_and_unknown_algorithm():
         resolve(GRPO, file="/nowhere.yaml")
     with pytest.raises(ConfigError, match="no algorithm 'nope'"):
         load_algorithm("nope")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("a: [", r"run.yaml, line \d: no YAML"), ("trainer: 3", r"trainer \(from .*write trainer\.NAME=value")],
+)
+def test_a_file_that_is_no_settings_is_named(tmp_path, text, says):
+    (tmp_path / "run.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        resolve(GRPO, file=str(tmp_path / "run.yaml"))
 
 
 def test_errors_are_one_line_and_status_2(capsys):

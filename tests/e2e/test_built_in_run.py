@@ -48,17 +48,12 @@ def test_killed_at_a_random_moment_and_started_again_it_ends_with_the_same_bytes
     assert sorted(os.listdir(killed / "checkpoints")) == sorted(os.listdir(whole / "checkpoints"))
 
 
-def test_one_rank_two_ranks_and_one_process_give_the_same_losses(tmp_path: Path) -> None:
-    ways = {
-        "process": ("trainer.ray=false",),
-        "one": ("trainer.ray=true", "distributed.ranks=1"),
-        "two": ("trainer.ray=true", "distributed.ranks=2"),
-    }
+def test_two_ranks_and_one_process_give_the_same_losses(tmp_path: Path) -> None:
+    ways = {"process": ("trainer.ray=false",), "two": ("trainer.ray=true", "distributed.ranks=2")}
     losses = {}
     for name, way in ways.items():
         succeed(train(tmp_path / name, "trainer.steps=5", "trainer.eval_tasks=2", "trainer.report=false", *way))
         losses[name] = [row["loss/policy"] for row in rows(tmp_path / name / "metrics.jsonl")]
     assert len(losses["process"]) == 5
     assert any(abs(loss) > 1e-4 for loss in losses["process"])
-    for name in ("one", "two"):
-        assert losses[name] == pytest.approx(losses["process"], abs=1e-5)
+    assert losses["two"] == pytest.approx(losses["process"], abs=1e-5)

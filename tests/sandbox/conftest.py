@@ -28,9 +28,10 @@ def groups_of_this_process() -> list[str]:
 
 def leftovers() -> dict[str, list[str]]:
     """What a sandbox could forget: children of this process, mounts, control groups, folders, descriptors."""
-    children = [
-        child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()
-    ]
+    children: list[str] = []
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # a thread that ended meanwhile
+            children += (task / "children").read_text().split()
     return {
         "processes": sorted(children),
         "mounts": [m for m in Path("/proc/self/mountinfo").read_text().splitlines() if not _OF_CONTAINERS.search(m)],

@@ -19,6 +19,12 @@ from sandbox import Limits, SandboxError, WorkspaceError, open_runner
 from sandbox.runner import frames
 
 
+@pytest.fixture(params=["namespaces", "unsafe"])
+def backend(request):
+    """The runner's backends."""
+    return request.param
+
+
 @pytest.fixture
 def runner(backend, nothing_left):
     with open_runner(backend=backend) as opened:
