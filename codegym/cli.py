@@ -42,8 +42,13 @@ which prints pass@1 with its 95 % interval. To see what it would read:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status. An error the user can mend is one line on stderr and status 2."""
     args = _parser().parse_args(argv)
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # the console script does not look in the current folder
     try:
         args.run(args)
+    except KeyboardInterrupt:
+        print("codegym: stopped", file=sys.stderr)
+        return 130
     except BrokenPipeError:  # the reader, such as head, has seen enough
         sys.stderr.close()
     except (
@@ -149,6 +154,8 @@ def _show(args: argparse.Namespace) -> None:
 
 
 def _tasks(args: argparse.Namespace) -> None:
+    if args.limit < 0:
+        raise ValueError(f"limit={args.limit}: needs 0 or more")
     with closing(_make(args.env, args.split, _options(args.set))) as env:
         tasks = env.benchmark.tasks(args.split)
         for index in range(min(args.limit, len(tasks))):
@@ -158,6 +165,8 @@ def _tasks(args: argparse.Namespace) -> None:
 
 
 def _make(env_id: str, split: str, options: dict[str, Any]) -> CodeEnv:
+    if "split" in options:
+        raise ValueError(f"--set split={options['split']}: write --split {options['split']}")
     env = gymnasium.make(env_id, split=split, **options).unwrapped
     if not isinstance(env, CodeEnv):
         raise ValueError(f"{env_id} is no codegym environment")
@@ -186,8 +195,6 @@ def _agent(name: str, env: CodeEnv, action_format: str) -> Callable[..., Any]:
     module, colon, attribute = name.partition(":")
     if not colon:
         raise ValueError(f"--agent {name}: write module:callable, e.g. my_agent:act, or random, or gold")
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # the console script does not look in the current folder
     found = getattr(importlib.import_module(module), attribute, None)
     if not callable(found):
         raise ValueError(f"--agent {name}: {module} has no callable {attribute!r}")

@@ -18,6 +18,7 @@ import inspect
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium
@@ -91,6 +92,14 @@ class CodeEnv(gymnasium.Env[str, str]):
     ) -> None:
         if feedback not in FEEDBACK:
             raise ValueError(f"feedback={feedback!r} is unknown; there are: {', '.join(FEEDBACK)}")
+        _check_types(
+            max_turns=(max_turns, Integral, "a whole number"),
+            max_seconds=(0 if max_seconds is None else max_seconds, Real, "a number, or None for no limit"),
+            step_reward=(step_reward, Real, "a number"),
+            invalid_penalty=(invalid_penalty, Real, "a number"),
+            tolerant=(tolerant, bool, "True or False"),
+            instructions=(instructions, bool, "True or False"),
+        )
         if max_turns < 1:
             raise ValueError(f"max_turns={max_turns}: needs at least 1")
         if max_seconds is not None and not max_seconds > 0:
@@ -331,3 +340,10 @@ def _check_options(benchmark: str | Benchmark, options: Mapping[str, Any]) -> No
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise ValueError(f"{name!r} is no option of this environment; {hint}there are: {', '.join(known)}")
+
+
+def _check_types(**options: tuple[Any, type, str]) -> None:
+    """Raise ValueError for the first option whose value is of another type; ``"no"`` would count as True."""
+    for name, (value, kind, needs) in options.items():
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ValueError(f"{name}={value!r}: needs {needs}")

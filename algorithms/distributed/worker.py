@@ -8,13 +8,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.distributed.checkpoint.state_dict import (
@@ -229,19 +231,31 @@ class PolicyWorker:
         """Take over what :meth:`save` wrote. Weights that are tied are written once and loaded once."""
         weights: dict[str, Any] = {}
         for part in sorted(Path(folder).glob("*.safetensors")):  # several for large models
-            weights |= load_file(part)
+            with _readable(part):
+                weights |= load_file(part)
         options = StateDictOptions(full_state_dict=True, strict=False)
         missing = set(set_model_state_dict(self._model, weights, options=options).missing_keys)
         tied = set(self._model._tied_weights_keys or ())
         if missing - tied:
             raise ValueError(f"trainer.resume: {folder} lacks the weights {sorted(missing - tied)}")
-        state = torch.load(Path(folder) / "optimizer.pt", weights_only=True)
+        with _readable(Path(folder) / "optimizer.pt") as file:
+            state = torch.load(file, weights_only=True)
         whole = StateDictOptions(full_state_dict=True)
         set_optimizer_state_dict(self._model, self._optimizer, state, options=whole)
         if self._critic is not None:
-            saved = torch.load(Path(folder) / "critic.pt", weights_only=True)
+            with _readable(Path(folder) / "critic.pt") as file:
+                saved = torch.load(file, weights_only=True)
             set_model_state_dict(self._critic, saved["model"], options=whole)
             set_optimizer_state_dict(self._critic, self._critic_optimizer, saved["optimizer"], options=whole)
+
+
+@contextlib.contextmanager
+def _readable(file: Path) -> Iterator[Path]:
+    """Raise ValueError that names ``file`` if reading it fails because it is damaged."""
+    try:
+        yield file
+    except (SafetensorError, UnpicklingError, RuntimeError, EOFError):
+        raise ValueError(f"trainer.resume: {file} is damaged; remove its folder to go on from an earlier one") from None
 
 
 def _layers(model: torch.nn.Module) -> list[Any]:

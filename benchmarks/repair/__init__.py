@@ -59,6 +59,11 @@ class Repair(Benchmark):
             raise ValueError(f"level={level!r} is unknown; there are: {', '.join(LEVELS)}")
         if level != "tiny" and functions is not None:
             raise ValueError(f'functions={functions!r} is an option of level="tiny" only')
+        for name, value in {"functions": functions, "seed": seed, "workers": workers}.items():
+            if value is not None and not isinstance(value, int):
+                raise ValueError(f"{name}={value!r}: needs a whole number")
+        if functions is not None and functions < 1:
+            raise ValueError(f"functions={functions}: needs at least 1")
         if seed < 0:
             raise ValueError(f"seed={seed}: needs 0 or more")
         if workers < 1:

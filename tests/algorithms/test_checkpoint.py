@@ -138,6 +138,19 @@ def test_a_finished_run_has_nothing_left_to_do(model, tmp_path) -> None:
     assert left(tmp_path / "run") == before
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.pt"])
+def test_a_damaged_checkpoint_is_named(model, tmp_path, name) -> None:
+    config = make_config(model, tmp_path / "run", trainer__steps=1)
+    Trainer(config, Relative()).run()
+    file = tmp_path / "run" / "checkpoints" / "step_000001" / name
+    whole = file.read_bytes()
+    config.trainer.steps = 2
+    for damaged in (b"garbage", whole[: len(whole) // 2], b""):
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"{name} is damaged; remove its folder"):
+            Trainer(config, Relative()).run()
+
+
 def test_other_settings_are_no_continuation(model, tmp_path) -> None:
     config = make_config(model, tmp_path / "run", trainer__steps=1)
     Trainer(config, Relative()).run()

@@ -128,6 +128,8 @@ def test_tasks_travel_between_processes(bench: Repair, tiny: Repair) -> None:
         ({"functions": 3}, 'level="tiny" only'),
         ({"seed": -1}, "needs 0 or more"),
         ({"workers": 0}, "needs at least 1"),
+        ({"seed": "x"}, "seed='x': needs a whole number"),
+        ({"level": "tiny", "functions": 0}, "functions=0: needs at least 1"),
     ],
 )
 def test_options_that_are_refused(options: dict[str, object], says: str) -> None:

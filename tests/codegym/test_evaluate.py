@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import gymnasium as gym
 import pytest
@@ -15,6 +19,7 @@ from codegym.evaluate import AgentError, evaluate
 from sandbox import SandboxError
 
 TOY = "toy/Toy-v0"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def fixer(fixes):
@@ -183,6 +188,11 @@ def test_command_evaluate(capsys, tmp_path, monkeypatch):
         (("tasks", "--set", "level"), "NAME=VALUE"),
         (("tasks", "--split", "dev", "--set", "level=tiny"), "train, test"),
         (("tasks", "--env", "codegym/Repear-v0"), "Repair"),
+        (("tasks", "--limit", "-1"), "limit=-1: needs 0 or more"),
+        (("tasks", "--set", "split=train"), "write --split train"),
+        (("tasks", "--set", "max_turns=abc"), "max_turns='abc': needs a whole number"),
+        (("tasks", "--set", "instructions=no"), "instructions='no': needs True or False"),
+        (("tasks", "--set", "invalid_penalty=x"), "invalid_penalty='x': needs a number"),
         (("tasks", "--env", "CartPole-v1"), "unexpected keyword argument"),
         (("evaluate", "--agent", "act"), "module:callable"),
         (("evaluate", "--agent", "nowhere:act"), "nowhere"),
@@ -195,6 +205,27 @@ def test_command_errors_are_one_line(capsys, argv, says):
     assert says in err
     assert err.startswith("codegym: ")
     assert err.count("\n") == 1
+
+
+def test_the_current_folder_is_searched_for_environments(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        'import codegym\ncodegym.register_environment("mine/Tiny-v0", benchmark="repair", level="tiny")\n'
+    )
+    argv = [sys.executable, "-P", "-c", "import sys; from codegym.cli import main; sys.exit(main())"]
+    argv += ["tasks", "--env", "mine:mine/Tiny-v0", "--limit", "1"]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(argv, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tiny/test/" in done.stdout
+
+
+def test_an_interrupt_is_one_line(capsys, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("codegym.cli.evaluate", interrupted)
+    status, out, err = run(capsys, "evaluate", "--agent", "random", "--set", "level=tiny")
+    assert (status, out, err) == (130, "", "codegym: stopped\n")
 
 
 def test_help_teaches(capsys):
