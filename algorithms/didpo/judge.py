@@ -25,8 +25,8 @@ ChangeHunks = Sequence[tuple[str, Hunk]]
 KEPT = 1 << 16  # scores
 
 
-class OverBudget(Exception):  # noqa: N818 - no error: the way to an estimate that needs less
-    """No more workspaces may be executed for this group."""
+class Unknown(Exception):  # noqa: N818 - no error: the way to an estimate that needs less
+    """The score cannot be had: the group's budget is used up, or the machine failed."""
 
 
 class Judge:
@@ -34,7 +34,7 @@ class Judge:
 
     Args:
         base: the files of a task before the first turn.
-        evaluate: the score of files for a task, in [0, 1].
+        evaluate: the score of files for a task, in [0, 1]. May raise Unknown.
         budget: workspaces executed per :meth:`begin`.
     """
 
@@ -50,12 +50,12 @@ class Judge:
         self.left = self._budget
 
     def score(self, task_id: str, files: Files) -> float:
-        """The score of these files. Raises OverBudget."""
+        """The score of these files. Raises Unknown."""
         key = _digest(task_id, files)
         known = self._scores.get(key)
         if known is None:
             if self.left <= 0:
-                raise OverBudget
+                raise Unknown("the budget is used up")
             self.left -= 1
             self.executed += 1
             known = self._scores[key] = self._evaluate(task_id, files)
@@ -88,7 +88,7 @@ def environment_judge(env_id: str, budget: int) -> Judge:
     def evaluate(task_id: str, files: Files) -> float:
         grade = bench.grade(bench.task(task_id), files)
         if grade.infra_error is not None:
-            raise RuntimeError(f"task {task_id}: the tests could not be run: {grade.infra_error}")
+            raise Unknown(grade.infra_error)
         return float(grade.score)
 
     return Judge(lambda task_id: bench.task(task_id).workspace, evaluate, budget)

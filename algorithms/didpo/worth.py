@@ -15,7 +15,7 @@ import numpy as np
 from algorithms.core.groups import turn_returns
 from algorithms.core.trajectory import Trajectory
 from algorithms.didpo.estimators import counterfactual, marginal, place, regression, shapley
-from algorithms.didpo.judge import Judge, OverBudget
+from algorithms.didpo.judge import Judge, Unknown
 from algorithms.didpo.places import Place, places_of
 from codegym.diff import apply
 
@@ -81,7 +81,7 @@ def _by_execution(
                 try:
                     value = judge.value(trajectory.task_id, files, turn, hunks)
                     values = _values(len(changes), value, estimator, seed=member)
-                except OverBudget:
+                except Unknown:
                     values = np.zeros(len(changes))
                 for (p, k), one in zip(changes, values.tolist(), strict=True):
                     result[p][k] = one

@@ -19,7 +19,7 @@ from benchmarks.base import Workspace
 from benchmarks.swebench.environments import Environment
 from benchmarks.swebench.rows import Row
 from benchmarks.swebench.running import LIMITS
-from sandbox import SandboxError, SandboxUnavailable, open_sandbox
+from sandbox import SandboxError, open_sandbox
 
 BASE = "/testbed"
 _CONDA = "/opt/miniconda3/envs/testbed/bin/python"
@@ -46,7 +46,10 @@ def name_of(row: Row) -> str:
 
 @functools.cache
 def prepared(name: str) -> str:
-    """The tag of the image without the history of its repository. Raises SandboxUnavailable."""
+    """The tag of the image without the history of its repository.
+
+    Raises SandboxError: other images may be there, so it is this task that cannot be run.
+    """
     from docker.errors import DockerException, ImageNotFound
 
     from sandbox.docker.daemon import LABEL, client, maker, remove, short
@@ -56,7 +59,7 @@ def prepared(name: str) -> str:
         try:
             base = api.images.get(name)
         except ImageNotFound:
-            raise SandboxUnavailable(
+            raise SandboxError(
                 f"Docker has no image {name!r} (nothing is pulled unasked): docker pull {name}"
             ) from None
         tag = f"{_TAG}:{base.id.split(':')[-1][:32]}"
@@ -72,13 +75,13 @@ def prepared(name: str) -> str:
         try:
             container.start()
             if container.wait()["StatusCode"] != 0:
-                raise SandboxUnavailable(f"the image {name!r} holds no {BASE}, so it is no image of SWE-bench")
+                raise SandboxError(f"the image {name!r} holds no {BASE}, so it is no image of SWE-bench")
             container.commit(*tag.split(":"), changes=[f"LABEL {LABEL}=image"])
         finally:
             remove(container)
         return tag
     except DockerException as error:
-        raise SandboxUnavailable(f"Docker cannot prepare the image {name!r}: {short(error)}") from None
+        raise SandboxError(f"Docker cannot prepare the image {name!r}: {short(error)}") from None
     finally:
         api.close()
 
@@ -100,7 +103,7 @@ def files_of(image: str) -> tuple[Workspace, tuple[str, ...]]:
 
 @functools.cache
 def environment_of(image: str) -> Environment:
-    """The Python of the image: conda's environment ``testbed``, else python3. Raises SandboxUnavailable."""
+    """The Python of the image: conda's environment ``testbed``, else python3. Raises SandboxError if it has none."""
     ask = f"test -x {_CONDA} && exec {_CONDA} -I -c '{{0}}' || exec python3 -I -c '{{0}}'".format(
         "import sys; print(sys.executable, *sys.version_info[:2])"
     )
@@ -110,5 +113,5 @@ def environment_of(image: str) -> Environment:
     try:
         path, major, minor = result.stdout.decode().split()
     except ValueError:
-        raise SandboxUnavailable(f"image {image} has no Python that runs") from None
+        raise SandboxError(f"image {image} has no Python that runs") from None
     return Environment(folder=None, python=path, version=f"{major}.{minor}", shown=(), image=image, git=git)
