@@ -44,6 +44,8 @@ def add_parser(commands: Any, options: Options) -> None:
 
 def run(args: argparse.Namespace, options: Options) -> None:
     """Check, print, and write the list. What was not checked keeps its place on it."""
+    if args.tasks is not None and args.tasks < 1:
+        raise ValueError(f"tasks={args.tasks}: needs at least 1")
     given = options(args.set)
     if "workers" in benchmarks.base.option_names(args.benchmark):
         given.setdefault("workers", args.workers)

@@ -99,7 +99,7 @@ def add_parser(commands: Any) -> None:
     each = commands.add_parser(
         "fetch", help="get a data set from the hub", description=f"Get a data set: {', '.join(sorted(SOURCES))}."
     )
-    each.add_argument("name", help="as in codegym.fetch.SOURCES")
+    each.add_argument("name", choices=sorted(SOURCES), metavar="NAME", help="of those above")
     each.add_argument("--debug", action="store_true", help="show the traceback of an error")
     each.set_defaults(run=_run)
 

@@ -217,7 +217,9 @@ def test_fetch_writes_what_the_benchmark_reads(place: Path, capsys: pytest.Captu
     assert asked[-1] == ("json", {"data_files": "hf://datasets/codeparrot/apps/test.jsonl", "split": "train"})
     with pytest.raises(KeyError, match="there are"):
         fetch("none", load)
-    assert main(["fetch", "none"]) == 2
+    with pytest.raises(SystemExit):
+        main(["fetch", "none"])
+    assert "invalid choice: 'none'" in capsys.readouterr().err
     assert set(SOURCES) >= {"mbpp", "humanevalfix", "livecodebench"}
 
 
