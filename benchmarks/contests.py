@@ -17,6 +17,7 @@ problems that are older than it is: ``livecodebench`` takes ``since`` and ``unti
 
 from __future__ import annotations
 
+import abc
 import base64
 import datetime
 import io
@@ -43,9 +44,9 @@ class _Contest(StdioBenchmark):
             place = find(self.name, "", place / f"{split}.jsonl", get=fetch(self.name))
         return (row for raw in read_rows(place) if (row := self.read(raw)) is not None)
 
+    @abc.abstractmethod
     def read(self, raw: Row) -> Row | None:
         """The row as :mod:`benchmarks.stdio` wants it; None for a problem that is none of its kind."""
-        raise NotImplementedError
 
 
 @register("apps")

@@ -15,8 +15,8 @@ from tests.e2e.commands import ROOT, SMALL, succeed
 PAGES = ("README.md", "docs/training.md", "docs/study.md")
 BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-#: What has a test of its own: installing (the newcomer's script of whoever checks), and this suite.
-ELSEWHERE = ("pip install", "python -m pytest")
+#: What is run elsewhere: installing, this suite, and two ranks (test_built_in_run.py).
+ELSEWHERE = ("pip install", "python -m pytest", "python -m algorithms.didpo.train trainer.ray=true distributed.ranks=2")
 
 
 def commands(page: str) -> list[str]:
