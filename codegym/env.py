@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import inspect
 import sys
 import time
@@ -32,6 +33,7 @@ from codegym.actions import base as actions
 from codegym.diff.model import Diff
 from codegym.info import Info, Timing
 from codegym.spaces import ReplySpace, TextSpace
+from codegym.verdict import VERDICTS, paid
 from codegym.workspace import EpisodeFiles, Refused
 from sandbox.base import SandboxError, WorkspaceError
 
@@ -62,6 +64,9 @@ class CodeEnv(gymnasium.Env[str, str]):
         feedback: what the agent reads after a reply. ``blind``: whether it was applied; ``exec``: also the output
             of commands; ``tests``: also the visible tests' verdict after each change.
         max_turns: replies before the episode is truncated.
+        verdict: what the hidden tests pay at the end. ``resolved``: 1 if all pass, else 0; ``score``: the share.
+        verdict_noise: chance that a hidden test's result is paid the wrong way round, drawn from the episode's seed and
+            replies; ``info`` says the truth.
         max_seconds: wall time of an episode before it is truncated (looked at after each reply); None is no limit.
         step_reward: times the share of visible tests that pass, added to the reward of every turn.
         invalid_penalty: taken from the reward of a turn whose action is invalid or refused.
@@ -83,6 +88,8 @@ class CodeEnv(gymnasium.Env[str, str]):
         feedback: str = "tests",
         max_turns: int = 8,
         max_seconds: float | None = None,
+        verdict: str = "resolved",
+        verdict_noise: float = 0.0,
         step_reward: float = 0.0,
         invalid_penalty: float = 0.01,
         tolerant: bool = False,
@@ -92,14 +99,19 @@ class CodeEnv(gymnasium.Env[str, str]):
     ) -> None:
         if feedback not in FEEDBACK:
             raise ValueError(f"feedback={feedback!r} is unknown; there are: {', '.join(FEEDBACK)}")
+        if verdict not in VERDICTS:
+            raise ValueError(f"verdict={verdict!r} is unknown; there are: {', '.join(VERDICTS)}")
         _check_types(
             max_turns=(max_turns, Integral, "a whole number"),
             max_seconds=(0 if max_seconds is None else max_seconds, Real, "a number, or None for no limit"),
+            verdict_noise=(verdict_noise, Real, "a number"),
             step_reward=(step_reward, Real, "a number"),
             invalid_penalty=(invalid_penalty, Real, "a number"),
             tolerant=(tolerant, bool, "True or False"),
             instructions=(instructions, bool, "True or False"),
         )
+        if not 0 <= verdict_noise <= 1:
+            raise ValueError(f"verdict_noise={verdict_noise}: needs 0 to 1")
         if max_turns < 1:
             raise ValueError(f"max_turns={max_turns}: needs at least 1")
         if max_seconds is not None and not max_seconds > 0:
@@ -113,7 +125,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         self.split, self.feedback, self.render_mode = split, feedback, render_mode
         self.max_turns, self.max_seconds = max_turns, max_seconds
         self.step_reward, self.invalid_penalty, self.instructions = step_reward, invalid_penalty, instructions
-        self.tolerant = tolerant
+        self.tolerant, self.verdict, self.verdict_noise = tolerant, verdict, verdict_noise
         self.action_space = ReplySpace(action_format)
         self.observation_space = TextSpace()
         self.task: Task | None = None  # the current episode's, hidden tests and solution included
@@ -140,6 +152,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         self._checks: dict[str, Grade] = {}  # verdicts of the visible tests, by state
         self._seconds = dict.fromkeys(("diff", "tests", "sandbox"), 0.0)
         self._began = time.monotonic()
+        self._said = hashlib.sha256(f"{self.np_random_seed}/{self.task.id}".encode())
         observation = texts.first_observation(self.task, self._format.prompt if self.instructions else "")
         state = self._files.state
         info = self._info(Diff(), state, state, "reset", None, {"verdict": 0.0, "step": 0.0, "invalid": 0.0}, None)
@@ -159,6 +172,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         if self._stop is not None:
             raise ResetNeeded(f"the episode has ended ({self._stop}): call reset() before the next step")
         self._turn += 1
+        self._said.update(len(action).to_bytes(8, "big") + action.encode("utf-8", "surrogatepass"))
         self._seconds = dict.fromkeys(self._seconds, 0.0)
         files, task = self._files, self.task
         before, state_before = files.now, files.state
@@ -178,7 +192,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         if stop is not None:
             final, trouble = self._test("grade", state)
         if final is not None:
-            terms["verdict"] = float(final.resolved)
+            terms["verdict"] = paid(final, self.verdict, self.verdict_noise, self._said.digest())
         if trouble is not None:
             stop, terms = "infra_error", dict.fromkeys(terms, 0.0)
             lines.append(f"infra error: {trouble}")

@@ -11,6 +11,7 @@ Two levels: ``tiny`` (short generated files of small functions, for models train
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import os
 import re
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
 from benchmarks.base import Benchmark, Grade, Task, Workspace, register
+from benchmarks.repair.tiny_rules import CALLS
 
 if TYPE_CHECKING:
     from benchmarks.grading.examples import ExampleGrader
@@ -28,8 +30,10 @@ SPLITS = ("train", "test")
 LEVELS = ("tiny", "program")
 LENGTH = 1_000_000  # tasks of a split: more than any run visits
 FUNCTIONS = 4  # of a tiny task unless the option says otherwise
+BLOCK = 8  # numbers in which a task of dependent functions looks for its file: a third of all are such
 KEEP_TASKS = 1024  # built tasks kept in memory, a few kB each
 _LOG = logging.getLogger(__name__)
+_CALLS = frozenset(rule.kind for rule in CALLS)
 
 
 @register("repair")
@@ -40,6 +44,7 @@ class Repair(Benchmark):
         level: ``tiny`` or ``program``.
         n_bugs: bugs of a task, or a range ``"1-3"`` from which each task draws.
         functions: functions in a file; tiny level only.
+        dependent: only files in which functions call another; tiny level only.
         seed: another seed gives other tasks. Ids do not depend on it: any id can be built again.
         workers: grading jobs at once; their processes start when they are needed.
     """
@@ -52,6 +57,7 @@ class Repair(Benchmark):
         level: str = "program",
         n_bugs: int | str = 1,
         functions: int | None = None,
+        dependent: bool = False,
         seed: int = 0,
         workers: int = os.cpu_count() or 1,
     ) -> None:
@@ -59,6 +65,10 @@ class Repair(Benchmark):
             raise ValueError(f"level={level!r} is unknown; there are: {', '.join(LEVELS)}")
         if level != "tiny" and functions is not None:
             raise ValueError(f'functions={functions!r} is an option of level="tiny" only')
+        if not isinstance(dependent, bool):
+            raise ValueError(f"dependent={dependent!r}: needs True or False")
+        if level != "tiny" and dependent:
+            raise ValueError('dependent=True is an option of level="tiny" only')
         for name, value in {"functions": functions, "seed": seed, "workers": workers}.items():
             if value is not None and not isinstance(value, int):
                 raise ValueError(f"{name}={value!r}: needs a whole number")
@@ -70,6 +80,9 @@ class Repair(Benchmark):
             raise ValueError(f"workers={workers}: needs at least 1")
         self.level, self.seed = level, seed
         self.functions = FUNCTIONS if functions is None else functions
+        if dependent and self.functions < 2:
+            raise ValueError("dependent=True: one function has no other to call; use functions=2 or more")
+        self.dependent = dependent
         self.bugs = _range(n_bugs, most=self.functions if level == "tiny" else 5)
         self._workers = workers
         self._grader: ExampleGrader | None = None
@@ -141,7 +154,12 @@ class Repair(Benchmark):
         draw = hashlib.sha256(f"{self.level}/{split}/{number}".encode()).digest()[:8]
         n_bugs = low + int.from_bytes(draw, "big") % (high - low + 1)
         if self.level == "tiny":
-            return self.task(f"tiny/{split}/f{self.functions}b{n_bugs}/{number}")
+            ids = (
+                f"tiny/{split}/f{self.functions}b{n_bugs}/{BLOCK * number + k if self.dependent else number}"
+                for k in itertools.count()
+            )
+            tasks = map(self.task, ids)
+            return next(task for task in tasks if not self.dependent or calls_another(task))
         from benchmarks.repair import program
 
         names = program.names(split)
@@ -170,6 +188,11 @@ class _Tasks(Sequence[Task]):
         if isinstance(places, range):
             return [self._bench._at(self._split, place) for place in places]
         return self._bench._at(self._split, places)
+
+
+def calls_another(task: Task) -> bool:
+    """Whether a function of a tiny task calls another one."""
+    return any(kind in _CALLS for _, kind in task.meta["rules"])
 
 
 def _range(n_bugs: int | str, *, most: int) -> tuple[int, int]:

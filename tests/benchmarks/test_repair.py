@@ -16,7 +16,7 @@ import pytest
 
 import benchmarks
 from benchmarks.base import Task
-from benchmarks.repair import LENGTH, Repair, program
+from benchmarks.repair import LENGTH, Repair, calls_another, program
 
 
 @pytest.fixture(scope="module")
@@ -210,3 +210,19 @@ def test_forgotten_verdicts_are_found_again(bench: Repair) -> None:
     bench.forget()
     assert bench.grade(task, task.workspace) == before
     assert bench._examples().jobs == jobs + 1
+
+
+def test_dependent_files_hold_a_call_and_the_others_sometimes_do() -> None:
+    with closing(Repair(level="tiny", n_bugs=2, dependent=True)) as made:
+        tasks = made.tasks("test")[:30]
+    with closing(Repair(level="tiny", n_bugs=2)) as plain:
+        mixed = [calls_another(task) for task in plain.tasks("test")[:30]]
+        assert plain.task(tasks[3].id) == tasks[3], "an id is enough, whatever the options"
+    assert all(map(calls_another, tasks))
+    assert len({task.id for task in tasks}) > 27
+    assert 0 < sum(mixed) < 20
+    for task in tasks:
+        assert re.search(rb"\bf[0-3]\(", gold(task)["m.py"].replace(b"def f", b"def ")) is not None
+    for options in ({"level": "program"}, {"level": "tiny", "functions": 1}):
+        with pytest.raises(ValueError, match="dependent=True"):
+            Repair(dependent=True, **options)

@@ -103,6 +103,30 @@ def test_step_reward_is_paid_every_turn_in_any_mode(toy, fixes):
     assert toy.calls == ["check", "check", "grade"]  # once per state
 
 
+def test_the_verdict_pays_the_share_of_hidden_tests_and_may_be_noisy(toy, fixes):
+    def play(reply, seed=0, **options):
+        env = make(toy, feedback="blind", max_turns=1, **options)
+        env.reset(seed=seed, options=ADD)
+        _, reward, _, _, info = env.step(reply)
+        return reward, info["resolved"], info["score"]
+
+    assert play(fixes["toy/add"], verdict="score") == (1.0, True, 1.0)
+    for reply in (WRONG, WRONG.replace("0", "9")):
+        score = play(reply)[2]
+        assert play(reply, verdict="score") == (score, False, score)
+    flipped = play(fixes["toy/add"], verdict="score", verdict_noise=1.0)
+    assert flipped == (0.0, True, 1.0), "every result is turned round, but info says the truth"
+    paid = [play(fixes["toy/add"], seed, verdict="score", verdict_noise=0.3)[0] for seed in range(100)]
+    assert set(paid) == {0.0, 0.5, 1.0}
+    assert 0.6 < sum(paid) / 100 < 0.8
+    again = [play(fixes["toy/add"], seed, verdict="score", verdict_noise=0.3)[0] for seed in range(10)]
+    assert again == paid[:10], "drawn from the seed and the replies"
+    with pytest.raises(ValueError, match="verdict='x' is unknown; there are: resolved, score"):
+        make(toy, verdict="x")
+    with pytest.raises(ValueError, match="verdict_noise=2: needs 0 to 1"):
+        make(toy, verdict_noise=2)
+
+
 def test_invalid_action_changes_nothing(toy):
     env = make(toy)
     _, first = env.reset(options=ADD)
