@@ -16,7 +16,7 @@ import gymnasium
 from codegym import check, fetch, prepare
 from codegym.agents import GoldAgent, RandomAgent
 from codegym.env import CodeEnv
-from codegym.evaluate import evaluate
+from codegym.evaluate import AgentError, evaluate
 from sandbox.base import SandboxError, SandboxUnavailable
 
 _HELP = """\
@@ -59,12 +59,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         OSError,
         SandboxError,
         SandboxUnavailable,
+        AgentError,
         gymnasium.error.Error,
     ) as error:
         if args.debug:
             raise
         text = error.args[0] if isinstance(error, KeyError) and error.args else error
-        print(f"codegym: {text}", file=sys.stderr)
+        hint = " (--debug shows where)" if isinstance(error, AgentError) else ""
+        print(f"codegym: {text}{hint}", file=sys.stderr)
         return 2
     return 0
 
@@ -207,7 +209,3 @@ def _random_agent(action_format: str) -> type[RandomAgent]:
             super().__init__(action_format=action_format)
 
     return Formatted
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -38,7 +38,7 @@ Job = tuple[int | str, int]  # the task, by index or id, and the attempt
 
 
 class AgentError(RuntimeError):
-    """The agent raised; its own exception is the cause."""
+    """The agent raised (its own exception is the cause), or is no ``agent(observation, info) -> reply``."""
 
 
 def evaluate(
@@ -71,7 +71,7 @@ def evaluate(
             are run again.
 
     Raises ValueError if ``out`` holds another evaluation, or if an agent that keeps state is shared by workers;
-    AgentError if the agent raises, which ends the evaluation. What was written stays.
+    AgentError if the agent raises or gives no text, which ends the evaluation. What was written stays.
     """
     if attempts < 1 or workers < 1:
         raise ValueError(f"attempts={attempts}, workers={workers}: each needs at least 1")
@@ -94,7 +94,7 @@ def evaluate(
     lock, stop = threading.Lock(), threading.Event()
 
     def work() -> None:
-        own: Agent = agent() if isinstance(agent, type) else agent
+        own = _made(agent)
         with closing(make()) as env:
             while not stop.is_set():
                 try:
@@ -123,6 +123,18 @@ def evaluate(
     return Report(env_id, split, tuple(done[job] for job in jobs))
 
 
+def _made(agent: Agent | type) -> Agent:
+    """The agent, or a new one of its class."""
+    name = getattr(agent, "__qualname__", type(agent).__qualname__)
+    try:
+        made = agent() if isinstance(agent, type) else agent
+    except Exception as error:
+        raise AgentError(f"no {name}() could be made: {type(error).__name__}: {error}") from error
+    if not callable(made):
+        raise AgentError(f"a {name} cannot be called: give it __call__(observation, info), which returns the reply")
+    return made
+
+
 def run_episode(agent: Agent, env: gymnasium.Env[str, str], task: int | str, attempt: int = 0) -> Row:
     """One episode of one task, given by index of the environment's split or by id."""
     began = time.monotonic()
@@ -133,15 +145,17 @@ def run_episode(agent: Agent, env: gymnasium.Env[str, str], task: int | str, att
         seconds = round(time.monotonic() - began, 3)
         return Row(task, attempt, str(task), False, 0.0, 0.0, 0, 0, "infra_error", str(error), seconds)
     info["extra"]["attempt"] = attempt
-    if hasattr(agent, "reset"):
-        agent.reset(info)
     total, invalid, over = 0.0, 0, False
     while not over:
+        where = f"the agent failed at turn {info['turn'] + 1} of task {info['task_id']}"
         try:
+            if info["turn"] == 0 and hasattr(agent, "reset"):
+                agent.reset(info)
             reply = agent(observation, info)
         except Exception as error:
-            where = f"the agent failed at turn {info['turn'] + 1} of task {info['task_id']}"
             raise AgentError(f"{where}: {type(error).__name__}: {error}") from error
+        if not isinstance(reply, str):
+            raise AgentError(f"{where}: it returned {type(reply).__name__}, where its reply is a str")
         observation, reward, terminated, truncated, info = env.step(reply)
         info["extra"]["attempt"] = attempt
         total += float(reward)

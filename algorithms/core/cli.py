@@ -206,8 +206,9 @@ def _short(value: Any) -> str:
 def _dry_run(config: defaults.Config) -> int:
     from algorithms.core.plan import plan
 
+    lines = plan(config)  # first, as an error would be lost below the settings
     print(to_yaml(config))
-    print("\n".join(plan(config)))
+    print("\n".join(lines))
     return 0
 
 

@@ -99,12 +99,12 @@ class Trainer:
         config = self._config
         if config.distributed.device != "cuda":
             torch.use_deterministic_algorithms(True)
-        self._folder = RunFolder(config.trainer.run_dir)
-        self._folder.cut(self._state.lengths, self._state.step)
-        (self._run_dir / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(self._settings)))
         chat = Chat(load_tokenizer(config.model.path), config.model.path)
-        self._summary = Summary(self._run_dir, self._state.step, self._folder.evaluations())
         with launch(config) as workers:
+            self._folder = RunFolder(config.trainer.run_dir)
+            self._folder.cut(self._state.lengths, self._state.step)
+            (self._run_dir / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(self._settings)))
+            self._summary = Summary(self._run_dir, self._state.step, self._folder.evaluations())
             self._rollout = Rollout(config, chat, workers.generate, workers.environments)
             if self._resumed is not None:
                 workers.policy.load(self._resumed)

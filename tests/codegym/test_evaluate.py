@@ -234,3 +234,41 @@ def test_help_teaches(capsys):
             codegym.cli.main(argv)
         assert done.value.code == 0
         assert "codegym evaluate --agent" in capsys.readouterr().out
+
+
+class NoAgent:
+    pass
+
+
+class NoModel:
+    def __init__(self):
+        raise OSError("no weights here")
+
+
+@pytest.mark.parametrize(
+    ("agent", "error"),
+    [
+        (NoAgent, "a NoAgent cannot be called: give it __call__"),
+        (NoAgent(), "a NoAgent cannot be called: give it __call__"),
+        (NoModel, r"no NoModel\(\) could be made: OSError: no weights here"),
+        (lambda observation, info: b"<submit/>", "turn 1 of task toy/.*it returned bytes, where its reply is a str"),
+    ],
+)
+def test_what_is_no_agent_is_named(agent, error):
+    with pytest.raises(AgentError, match=error):
+        quiet(agent)
+
+
+def test_the_command_tells_of_a_failing_agent_in_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "failing_agent.py").write_text("def act(observation, info):\n    return 1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert codegym.cli.main(["evaluate", "--agent", "failing_agent:act", "--env", TOY, "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert "task toy/" in error
+    assert error.endswith("ZeroDivisionError: division by zero (--debug shows where)\n")
+
+
+def test_the_package_is_the_command_too():
+    done = subprocess.run([sys.executable, "-m", "codegym", "--help"], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0
+    assert "codegym evaluate --agent" in done.stdout

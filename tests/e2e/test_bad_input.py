@@ -24,11 +24,12 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_training(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     overrides, remedy = CASES[case]
-    assert main("didpo", [*SMALL, f"trainer.run_dir={tmp_path}", "trainer.logger=[]", *overrides]) == 2
+    assert main("didpo", [*SMALL, f"trainer.run_dir={tmp_path}/run", "trainer.logger=[]", *overrides]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert error.count("\n") == 1
     assert remedy in error
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_sandbox(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
