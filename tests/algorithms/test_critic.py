@@ -53,7 +53,7 @@ def test_value_loss_equals_the_slow_formula():
     (grad,) = torch.autograd.grad(loss, new)
     value, clipped, slopes, count = 0.0, 0, torch.zeros_like(new), int(mask.sum())
     for b, t in mask.nonzero().tolist():
-        v, o, r = float(new[b, t]), float(old[b, t]), float(returns[b, t])
+        v, o, r = new[b, t].item(), float(old[b, t]), float(returns[b, t])
         held = min(max(v, o - 0.2), o + 0.2)
         worse = (held - r) ** 2 > (v - r) ** 2
         value += 0.5 * ((held if worse else v) - r) ** 2 / count
