@@ -162,7 +162,8 @@ def _tasks(args: argparse.Namespace) -> None:
         tasks = env.benchmark.tasks(args.split)
         for index in range(min(args.limit, len(tasks))):
             task = tasks[index]
-            print(f"{task.id}\t{len(task.workspace)} files\t{task.prompt.splitlines()[0][:80]}")
+            files = "1 file" if len(task.workspace) == 1 else f"{len(task.workspace)} files"
+            print(f"{task.id}\t{files}\t{task.prompt.splitlines()[0][:80]}")
         print(f"{min(args.limit, len(tasks))} of {len(tasks)} tasks of split {args.split}")
 
 

@@ -70,6 +70,8 @@ def validate(config: Config) -> None:
         f"distributed.backend={distributed.backend!r} is unknown; there are: auto, gloo, nccl",
     )
     _require(trainer.run_dir != "", "trainer.run_dir is empty; name a folder for the run")
+    folder = Path(trainer.run_dir)
+    _require(folder.is_dir() or not folder.exists(), f"trainer.run_dir={folder} is a file; name a folder for the run")
     pick_device(distributed.device)
     model_folder(config.model.path)
     model_folder(config.critic.path or config.model.path)

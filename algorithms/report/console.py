@@ -73,7 +73,7 @@ class Console(Observer):
 
     def on_eval(self, step: int, results: dict[str, Any]) -> None:
         self._evals.append((step, results))
-        line = f"held out after {step} steps: " + ", ".join(
+        line = f"held out after {_steps(step)}: " + ", ".join(
             f"{mode} {_interval(results, mode)}" for mode in ("sampled", "greedy") if f"{mode}/success" in results
         )
         (self._live.console if self._live is not None else self._console).print(line, soft_wrap=True)
@@ -108,7 +108,7 @@ class Console(Observer):
 def closing_table(before: tuple[int, Mapping[str, Any]], after: tuple[int, Mapping[str, Any]]) -> Table:
     """Held-out success before and after training with 95 % Wilson intervals."""
     table = Table(title="held-out success (95 % interval)")
-    for head in ("", f"after {before[0]} steps", f"after {after[0]} steps", "change"):
+    for head in ("", f"after {_steps(before[0])}", f"after {_steps(after[0])}", "change"):
         table.add_column(head, justify="left" if not head else "right")
     for mode in ("sampled", "greedy"):
         key = f"{mode}/success"
@@ -130,3 +130,7 @@ def _cell(row: Mapping[str, Any], head: str) -> str:
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"

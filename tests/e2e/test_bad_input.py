@@ -17,6 +17,7 @@ CASES = {
     "a group of one": (["rollout.n=1"], "use at least 2"),
     "an option the environment does not have": (["env.kwargs.n_bug=1"], "did you mean 'n_bugs'?"),
     "more ranks than processes": (["distributed.ranks=2"], "trainer.ray=true"),
+    "a file for a folder": (["trainer.run_dir=README.md"], "trainer.run_dir=README.md is a file"),
     "an environment that does not exist": (["env.id=codegym/Nothing-v0"], "codegym/Nothing-v0"),
 }
 
