@@ -28,10 +28,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
+from typing import TYPE_CHECKING
 
 from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable, WorkspaceError
 from sandbox.collect import Stream, anonymous
 from sandbox.files import split
+
+if TYPE_CHECKING:
+    from sandbox.namespaces.family import Sight
 
 #: Modules that drivers and graded programs import most. Loaded once, in the process that jobs are forked from.
 PRELOAD = ("collections", "functools", "itertools", "json", "math", "re", "traceback")
@@ -101,11 +105,10 @@ class Worker(abc.ABC):
 
 
 class _NamespaceWorker(Worker):
-    def __init__(self, limits: Limits, preload: Sequence[str], packages: Sequence[str], network: bool) -> None:
+    def __init__(self, limits: Limits, sight: Sight, network: bool) -> None:
         from sandbox.namespaces.box import Box
-        from sandbox.namespaces.family import Sight
 
-        self._box = Box(limits, "job", Sight(packages=tuple(packages), preload=tuple(preload)), network=network)
+        self._box = Box(limits, "job", sight, network=network)
 
     def run(self, payload: int, timeout: float, link: Link) -> tuple[ExecResult, Stream]:
         started = time.monotonic()
@@ -213,6 +216,7 @@ def open_runner(
     backend: str = "auto",
     *,
     preload: Sequence[str] = PRELOAD,
+    warm: str = "",
     packages: Sequence[str] = (),
     network: bool = False,
 ) -> Runner:
@@ -221,6 +225,7 @@ def open_runner(
     Args:
         limits: budgets of one job.
         preload: modules loaded once for all workers: their import is free in a job, each fork a bit dearer.
+        warm: a trusted program that is run once for all workers, after that: what it leaves in modules every job has.
         packages: installed distributions that jobs can import, with what they require.
         network: every job has a network of its own (a loopback) and System V IPC, which take a millisecond to make.
 
@@ -237,7 +242,10 @@ def open_runner(
     if backend == "unsafe":
         from sandbox.unsafe import UnsafeWorker
 
-        if packages:
-            raise ValueError("packages has no meaning for backend='unsafe': leave it out")
+        if packages or warm:
+            raise ValueError("packages and warm have no meaning for backend='unsafe': leave them out")
         return Runner(budgets, workers, lambda: UnsafeWorker(budgets))
-    return Runner(budgets, workers, lambda: _NamespaceWorker(budgets, preload, packages, network))
+    from sandbox.namespaces.family import Sight
+
+    sight = Sight(packages=tuple(packages), preload=tuple(preload), warm=warm)
+    return Runner(budgets, workers, lambda: _NamespaceWorker(budgets, sight, network))

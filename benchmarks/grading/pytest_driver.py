@@ -35,6 +35,11 @@ def main(data: bytes, emit: Callable[[bytes], object]) -> None:
         return str(report.longrepr or "")[-500:]
 
     class Reporter:
+        def pytest_collection(self) -> None:
+            for module in list(sys.modules.values()):
+                if module.__name__.startswith("_pytest."):
+                    vars(module).pop("__dir__", None)  # see pytest_warm
+
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             outcome: str = report.outcome
             if hasattr(report, "wasxfail"):

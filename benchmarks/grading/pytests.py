@@ -22,11 +22,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.grading import pytest_driver
+from benchmarks.grading import pytest_driver, pytest_warm
 from sandbox import ExecResult, JobResult, Limits, SandboxError, open_runner
 
 #: As in ``python -m pytest -q -p no:cacheprovider``: no cache is left between runs, and the output is short.
 ARGUMENTS = ("-q", "-p", "no:cacheprovider")
+_WARM = inspect.getsource(pytest_warm) + f"\nmain({list(ARGUMENTS)!r})\n"
 _PROGRAM = inspect.getsource(pytest_driver) + "\nmain(data, emit)\n"
 
 
@@ -65,7 +66,9 @@ class PytestRunner:
     def __init__(
         self, *, workers: int = 1, limits: Limits | None = None, packages: Sequence[str] = ("pytest",)
     ) -> None:
-        self._runner = open_runner(limits, workers, "namespaces", preload=preloaded(), packages=packages, network=True)
+        self._runner = open_runner(
+            limits, workers, "namespaces", preload=preloaded(), warm=_WARM, packages=packages, network=True
+        )
 
     def run(
         self, files: Mapping[str, bytes], arguments: Sequence[str] = ARGUMENTS, timeout: float | None = None
@@ -98,7 +101,12 @@ def preloaded() -> tuple[str, ...]:
     except metadata.PackageNotFoundError:
         raise ValueError("pytest is not installed here: pip install pytest") from None
     names = [file.with_suffix("").as_posix().replace("/", ".") for file in files if file.suffix == ".py"]
-    plugins = sorted(n for n in names if n.startswith("_pytest.") and not n.endswith(("__init__", "__main__")))
+    left_out = (
+        "__init__",
+        "__main__",
+        "pytester_assertions",
+    )  # rewritten at its import
+    plugins = sorted(n for n in names if n.startswith("_pytest.") and not n.endswith(left_out))
     return ("pytest", *plugins, "json", "traceback", "unittest", "pdb", "getpass", "faulthandler", "readline")
 
 

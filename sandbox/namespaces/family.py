@@ -86,11 +86,13 @@ class Sight:
         read_only: more host paths, each at its own place.
         packages: installed distributions that can be imported, with all they require.
         preload: modules loaded once in the keeper, which everything is forked from.
+        warm: a program that runs once in the keeper, after that.
     """
 
     read_only: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
+    warm: str = ""
 
     def environment(self) -> dict[str, str]:
         """The variables of commands inside; nothing is taken from the host's."""
@@ -145,7 +147,8 @@ class Family:
         # Through a descriptor: /proc/PID/cmdline would show host paths to the code inside.
         args_fd = anonymous("".join(a + "\0" for a in args).encode(errors="surrogateescape"))
         path = [bwrap.PACKAGES] if shown else []
-        config = {"last_capability": last_capability(), "preload": sight.preload, "path": path}
+        warm = compile(sight.warm, "<warm>", "exec", dont_inherit=True)
+        config = {"last_capability": last_capability(), "preload": sight.preload, "warm": warm, "path": path}
         boot = anonymous(marshal.dumps((codes(), config)))
         given = [boot, args_fd, inner.fileno(), *etc.values()]
         python = [bwrap.interpreter(), "-s", "-P", "-S", "-X", "utf8", "-c", _BOOT.format(boot, inner.fileno())]

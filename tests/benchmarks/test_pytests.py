@@ -56,6 +56,33 @@ def test_warm_runs_equal_cold_ones(runner):
     assert different == []
 
 
+INSPECTS = b"""
+import _pytest.fixtures, sys
+pytest_plugins = ["pytester"]
+def test_names_of_pytest_are_whole(): assert [dir(m) for m in [_pytest.fixtures] if set(dir(m)) != set(vars(m))] == []
+def test_nothing_of_a_run_before(): assert [m for m in sys.modules if "warm" in m] == []
+def test_one_in_one(pytester):
+    pytester.makepyfile("def test(): pass")
+    assert pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider").ret == 0
+def test_here(pytestconfig, request): assert str(pytestconfig.invocation_params.dir) == "/box/work" and 0
+"""
+
+
+def test_what_was_made_in_advance_does_not_show_and_other_arguments_are_taken(runner):
+    """Beside the cold run: with the arguments that runs are prepared for, with others, and with a plugin left out."""
+    with open_sandbox("namespaces", LIMITS, packages=["pytest"]) as box:
+        box.write({"test_a.py": INSPECTS})
+        for arguments in (
+            ARGUMENTS,
+            ("-rA", "-p", "no:cacheprovider"),
+            ("-p", "no:logging", "-k", "here"),
+        ):
+            want = box.run(["python3", "-m", "pytest", *arguments], timeout=120)
+            run = runner.run({"test_a.py": INSPECTS}, arguments)
+            assert (run.exec.exit_code, plain(run.exec.stdout)) == (want.exit_code, plain(want.stdout))
+            assert b"1 failed" in want.stdout
+
+
 @pytest.mark.parametrize(
     ("text", "code", "outcome"),
     [

@@ -166,10 +166,9 @@ def snapshots(times: int, pool: Pool) -> None:
 def grading(seconds: float, workers: int, execute: Callable[[Sequence[str]], int] | None, shown: str) -> None:
     test = f"{shown}/test_a.py"
     argv = [bwrap.interpreter(), "-m", "pytest", *ARGUMENTS]
-    variables = {"PYTHONPATH": f"{shown}/packages", "PYTHONDONTWRITEBYTECODE": "1"}
 
     def plain() -> None:
-        subprocess.run([*argv, test], cwd=shown, env=variables, check=True, capture_output=True)
+        subprocess.run([*argv, test], cwd=shown, env=variables(shown), check=True, capture_output=True)
 
     with PytestRunner(workers=workers, limits=LIMITS) as runner:
 
@@ -190,15 +189,24 @@ def grading(seconds: float, workers: int, execute: Callable[[Sequence[str]], int
     say("graded pytest runs a second, warm", f"{rate['warm']:.1f}", against, ">= 4 x plain, >= 8 x docker exec")
 
 
+def variables(shown: str) -> dict[str, str]:
+    """For those who run without the sandbox. They load what it loads: plugins of this machine would slow them down."""
+    return {
+        "PYTHONPATH": f"{shown}/packages",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+
+
 @contextlib.contextmanager
 def folder_with_pytest() -> Iterator[str]:
-    """A folder with a test and with pytest's packages, for those who run without the sandbox."""
+    """A folder with a test and with pytest's packages, compiled ones too."""
     with tempfile.TemporaryDirectory(dir="/opt" if os.access("/opt", os.W_OK) else None) as folder:
         Path(folder).chmod(0o755)
         Path(folder, "test_a.py").write_bytes(TEST)
         Path(folder, "packages").mkdir()
         for place in places(("pytest",)):
-            subprocess.run(["cp", "-r", place, f"{folder}/packages/"], check=True)
+            subprocess.run(["cp", "-a", place, f"{folder}/packages/"], check=True)
         yield folder
 
 
@@ -215,8 +223,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             from tests.perf.docker_exec import docker_exec
 
-            variables = {"PYTHONPATH": f"{shown}/packages", "PYTHONDONTWRITEBYTECODE": "1"}
-            execute = stack.enter_context(docker_exec([shown], variables))
+            execute = stack.enter_context(docker_exec([shown], variables(shown)))
         except SandboxUnavailable as error:
             print(f"no docker exec to compare with: {error}")
         opening(options.times)

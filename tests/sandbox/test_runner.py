@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox import Limits, SandboxError, WorkspaceError, open_runner
+from sandbox import Limits, SandboxError, SandboxUnavailable, WorkspaceError, open_runner
 from sandbox.runner import frames
 
 
@@ -186,6 +186,18 @@ def test_frames_read_back_whole_messages_of_any_prefix(messages, cut):
     found = frames(raw[:cut])
     assert found == tuple(messages[: len(found)])
     assert frames(raw) == tuple(messages)
+
+
+def test_a_warm_program_runs_once_and_leaves_modules_but_no_files(nothing_left):
+    warm = "import json, os\njson.kept = os.getcwd(); open('left', 'w').close(); open('/tmp/left', 'w').close()"
+    with open_runner(backend="namespaces", warm=warm) as runner:
+        program = "import json, os; emit(json.kept.encode()); emit(b'%d' % len(os.listdir('.') + os.listdir('/tmp')))"
+        for _ in range(2):
+            assert runner.run(program).messages == (b"/box/work", b"0")
+    with pytest.raises(SandboxUnavailable, match="ZeroDivisionError"):
+        open_runner(backend="namespaces", warm="1 / 0")
+    with pytest.raises(ValueError, match="warm"):
+        open_runner(backend="unsafe", warm=warm)
 
 
 # Nothing survives a job.

@@ -27,10 +27,11 @@ from sandbox.namespaces.init import (
     _prctl,
 )
 from sandbox.namespaces.inside.member import Member, receive, send
-from sandbox.namespaces.inside.mounts import detached, raise_loopback
+from sandbox.namespaces.inside.mounts import BOX, WORK, detached, mount_fresh, raise_loopback, unmount
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import CodeType
     from typing import Any, NoReturn
 
 _NEW_MOUNTS, _NEW_PIDS, _NEW_NETWORK, _NEW_IPC, _NEW_HOST = 0x20000, 0x20000000, 0x40000000, 0x8000000, 0x4000000
@@ -47,6 +48,7 @@ def boot(config: dict[str, Any], fd: int) -> NoReturn:
     sys.path.extend(config["path"])
     for name in config["preload"]:
         __import__(name)
+    _warm(config["warm"])
     gc.collect()
     gc.disable()
     gc.freeze()  # a collection in a child would copy every page of the shared heap
@@ -65,6 +67,15 @@ def boot(config: dict[str, Any], fd: int) -> NoReturn:
             _lend(order, *fds)
         for given in fds:
             os.close(given)
+
+
+def _warm(program: CodeType) -> None:
+    """Run a program of the caller's in a workspace that is gone afterwards."""
+    mount_fresh({"disk_bytes": 16 << 20, "files": 1000, "uid": os.getuid(), "gid": os.getgid()})
+    os.chdir(WORK)
+    exec(program, {"__name__": "warm"})
+    os.chdir("/")
+    unmount(BOX)
 
 
 def _refuse(answer: int, error: OSError) -> int:
