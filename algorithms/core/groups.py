@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 
-from algorithms.core.statistics import all_equal, center, keep_group, returns_to_go
+from algorithms.core.statistics import all_equal, center, keep_group, returns_to_go, whiten
 from algorithms.core.trajectory import Algorithm, Credit, Trajectory
 
 
@@ -81,6 +81,14 @@ def by_turn(group: Sequence[Trajectory], values: Sequence[np.ndarray]) -> list[l
     ]
 
 
+def whitened(values: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+    """The values [group][trajectory] -> [tokens] of a step, scaled to mean 0 and deviation 1 over all its tokens."""
+    flat = np.concatenate([own for group in values for own in group])
+    ends = np.cumsum([len(own) for group in values for own in group])[:-1]
+    scaled = iter(np.split(whiten(flat, np.ones(len(flat))), ends))
+    return [[next(scaled) for _ in group] for group in values]
+
+
 def outcome_credit(group: Sequence[Trajectory], rule: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Credit:
     """The credit of methods that give a whole trajectory one number: rule(returns [G], keep [G]) -> [G].
 
@@ -114,6 +122,14 @@ def group_by(keys: Iterable[Hashable]) -> list[np.ndarray]:
     return [np.array(group) for group in positions.values()]
 
 
+def member_means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The mean of each distinct member's values, in order of first appearance, for values and members [n]."""
+    of_member: dict[int, list[float]] = {}
+    for value, member in zip(np.asarray(values).tolist(), np.asarray(members).tolist(), strict=True):
+        of_member.setdefault(member, []).append(value)
+    return np.array([math.fsum(own) / len(own) for own in of_member.values()])
+
+
 def within(values: np.ndarray, members: np.ndarray, *, std: bool = False) -> np.ndarray:
     """Values minus the mean of their group, where the group's statistics are over distinct trajectories.
 
@@ -127,12 +143,9 @@ def within(values: np.ndarray, members: np.ndarray, *, std: bool = False) -> np.
     equal, since then there is no scale to divide by.
     """
     values = np.asarray(values, dtype=np.float64)
-    of_member: dict[int, list[float]] = {}
-    for value, member in zip(values.tolist(), np.asarray(members).tolist(), strict=True):
-        of_member.setdefault(member, []).append(value)
-    if len(of_member) < 2 or all_equal(values):
+    means = member_means(values, members)
+    if len(means) < 2 or all_equal(values):
         return np.zeros_like(values)
-    means = np.array([math.fsum(own) / len(own) for own in of_member.values()])
     centered = values - math.fsum(means) / len(means)
     if std:
         deviations = center(means)

@@ -3,7 +3,7 @@
 A row of a batch is one sequence. A loss is a sum divided by a count over the **whole optimiser step**, so the caller
 counts first and then adds up; micro-batches and ranks change nothing::
 
-    total = denominators(all_masks)                       # add `total`s of ranks with all_reduce(SUM)
+    total = denominators(all_masks)                       # of all ranks
     for batch in micro_batches:
         loss, metrics = policy_loss(new, batch.old, batch.advantages, batch.mask, config, total)
         loss.backward()                                   # gradients add up to the step's
@@ -47,7 +47,7 @@ class Denominators:
 
 
 def denominators(masks: Iterable[Tensor]) -> Denominators:
-    """Count the masks [B, T] of all micro-batches of a step (of this rank; sum both fields over the ranks)."""
+    """Count the masks [B, T] of all micro-batches of a step, those of all ranks among them."""
     counts = [(mask.bool().sum().item(), mask.bool().any(-1).sum().item()) for mask in masks]
     return Denominators(float(sum(tokens for tokens, _ in counts)), float(sum(rows for _, rows in counts)))
 

@@ -112,7 +112,7 @@ class Trainer:
             self._tell("on_start", config, config.trainer.steps, self._state.step + 1)
             for step, results in self._summary.evals:
                 self._tell("on_eval", step, results)
-            if self._state.step == 0:
+            if self._state.step == 0 and config.trainer.eval_first:
                 self._evaluate(0)
             position = self._state.position
             for step in range(self._state.step + 1, config.trainer.steps + 1):

@@ -15,7 +15,7 @@ import numpy as np
 
 from algorithms.core.config import option
 from algorithms.core.groups import episode_returns, sampled, spread, turn_returns, within
-from algorithms.core.statistics import all_equal, group_advantage, keep_group
+from algorithms.core.statistics import all_equal, center, group_advantage, keep_group
 from algorithms.core.trajectory import Anchor, Credit, Occurrence, Trajectory
 from algorithms.didpo.anchors import Score, find_anchors
 from algorithms.didpo.judge import Judge, environment_judge
@@ -49,6 +49,9 @@ class DidpoConfig:
     content: str = option(
         "auto",
         "tokens that write content get diff (A_D alone) or sum (A_E + lambda A_D); auto: sum for within, else diff",
+    )
+    center: bool = option(
+        False, "counterfactual, shapley: less the mean of the place's trajectories, as the other estimators are"
     )
     judge: str = option("codegym/Repair-v0", "counterfactual, shapley: the environment whose hidden tests are run")
     judge_budget: int = option(4096, "counterfactual, shapley: most workspaces executed per group; then changes get 0")
@@ -165,6 +168,8 @@ class Didpo:
         anchors: list[Anchor] = []
         pieces: _Pieces = [[[] for _ in trajectory.turns] for trajectory in group]
         for place, values in worth(group, self.config.estimator, self.config.gamma, self.judge):
+            if self.config.center and self.config.estimator in BY_EXECUTION:
+                values = center(values)
             occurrences, advantages, lines = [], [], 0
             for visit, value in zip(place.visits, values.tolist(), strict=True):
                 pieces[visit.member][place.turn] += [(span, value) for span in visit.spans]

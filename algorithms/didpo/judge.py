@@ -13,8 +13,10 @@ Scores are kept by task and content, and the budget counts only workspaces that 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from algorithms.core.trajectory import Turn
 from codegym.diff.model import FileDiff, Hunk
@@ -36,13 +38,19 @@ class Judge:
         base: the files of a task before the first turn.
         evaluate: the score of files for a task, in [0, 1]. May raise Unknown.
         budget: workspaces executed per :meth:`begin`.
+        workers: calls of ``evaluate`` at once, from threads.
     """
 
     def __init__(
-        self, base: Callable[[str], Files], evaluate: Callable[[str, Files], float], budget: int = 4096
+        self,
+        base: Callable[[str], Files],
+        evaluate: Callable[[str, Files], float],
+        budget: int = 4096,
+        workers: int = 1,
     ) -> None:
         self.base, self.left, self.executed = base, budget, 0
         self._evaluate, self._budget = evaluate, budget
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="judge")
         self._scores: OrderedDict[bytes, float] = OrderedDict()
 
     def begin(self) -> None:
@@ -51,30 +59,46 @@ class Judge:
 
     def score(self, task_id: str, files: Files) -> float:
         """The score of these files. Raises Unknown."""
-        key = _digest(task_id, files)
-        known = self._scores.get(key)
-        if known is None:
-            if self.left <= 0:
-                raise Unknown("the budget is used up")
-            self.left -= 1
-            self.executed += 1
-            known = self._scores[key] = self._evaluate(task_id, files)
-            while len(self._scores) > KEPT:
-                self._scores.popitem(last=False)
-        else:
+        return self.scores(task_id, [files])[0]
+
+    def scores(self, task_id: str, workspaces: Sequence[Files]) -> list[float]:
+        """The score of each of some files; those not known yet are executed ``workers`` at a time. Raises Unknown."""
+        keys = [_digest(task_id, files) for files in workspaces]
+        new = {key: files for key, files in zip(keys, workspaces, strict=True) if key not in self._scores}
+        if len(new) > self.left:
+            raise Unknown("the budget is used up")
+        self.left -= len(new)
+        self.executed += len(new)
+        for key, score in zip(
+            new, self._pool.map(lambda files: self._evaluate(task_id, files), new.values()), strict=True
+        ):
+            self._scores[key] = score
+        found = []
+        for key in keys:
             self._scores.move_to_end(key)
-        return known
+            found.append(self._scores[key])
+        while len(self._scores) > KEPT:
+            self._scores.popitem(last=False)
+        return found
 
     def value(
-        self, task_id: str, before: Files, turn: Turn, changes: Sequence[ChangeHunks]
+        self,
+        task_id: str,
+        before: Files,
+        turn: Turn,
+        changes: Sequence[ChangeHunks],
+        ahead: Iterable[frozenset[int]] = (),
     ) -> Callable[[frozenset[int]], float]:
-        """The score of ``before`` with a set of the turn's changes made."""
+        """The score of ``before`` with a set of the turn's changes made; sets ``ahead`` are executed together now.
 
-        def value(made: frozenset[int]) -> float:
-            chosen = {(path, hunk.old, hunk.text) for k in made for path, hunk in changes[k]}
-            return self.score(task_id, _partly(before, turn, chosen))
+        Raises Unknown, now or when it is called.
+        """
 
-        return value
+        def files(made: frozenset[int]) -> Files:
+            return _partly(before, turn, {(path, hunk.old, hunk.text) for k in made for path, hunk in changes[k]})
+
+        self.scores(task_id, [files(made) for made in ahead])
+        return lambda made: self.score(task_id, files(made))
 
 
 def environment_judge(env_id: str, budget: int) -> Judge:
@@ -91,7 +115,7 @@ def environment_judge(env_id: str, budget: int) -> Judge:
             raise Unknown(grade.infra_error)
         return float(grade.score)
 
-    return Judge(lambda task_id: bench.task(task_id).workspace, evaluate, budget)
+    return Judge(lambda task_id: bench.task(task_id).workspace, evaluate, budget, workers=os.cpu_count() or 1)
 
 
 def _partly(before: Files, turn: Turn, chosen: set[tuple]) -> dict[str, bytes]:

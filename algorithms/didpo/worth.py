@@ -79,7 +79,7 @@ def _by_execution(
             if changes:
                 hunks = [places[p].visits[k].hunks for p, k in changes]
                 try:
-                    value = judge.value(trajectory.task_id, files, turn, hunks)
+                    value = judge.value(trajectory.task_id, files, turn, hunks, _sets(len(changes), estimator))
                     values = _values(len(changes), value, estimator, seed=member)
                 except Unknown:
                     values = np.zeros(len(changes))
@@ -87,6 +87,13 @@ def _by_execution(
                     result[p][k] = one
             files = apply(turn.diff, files)
     return result
+
+
+def _sets(count: int, estimator: str) -> list[frozenset[int]]:
+    """The sets of changes whose scores are needed, where they are known before the first is."""
+    if estimator == "counterfactual":
+        return counterfactual.sets(count)
+    return shapley.sets(count) if count <= EXACT_UP_TO else []
 
 
 def _values(count: int, value, estimator: str, seed: int) -> np.ndarray:

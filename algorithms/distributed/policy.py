@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from algorithms.core.batch import Row, plan
 from algorithms.core.config import Config
-from algorithms.core.losses import Denominators, add_up
+from algorithms.core.losses import add_up, denominators
 from algorithms.distributed.handles import Handle
 
 
@@ -60,10 +61,7 @@ class Policy:
         return rows
 
     def _optimiser_step(self, rows: Sequence[Row], step: int) -> dict[str, float]:
-        total = Denominators(
-            tokens=float(sum(row.mask[1:].sum() for row in rows)),
-            sequences=float(sum(bool(row.mask[1:].any()) for row in rows)),
-        )
+        total = denominators(torch.from_numpy(row.mask[None, 1:]) for row in rows)
         optim = self._config.optim
         rate = optim.lr * min(1.0, step / optim.warmup_steps) if optim.warmup_steps else optim.lr
         answers = [

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import by_turn, episode_returns, sampled, token_rewards
-from algorithms.core.statistics import gae, keep_group, whiten
+from algorithms.core.groups import by_turn, episode_returns, sampled, token_rewards, whitened
+from algorithms.core.statistics import gae, keep_group
 from algorithms.core.trajectory import Credit, Trajectory
 
 
@@ -79,10 +79,7 @@ class Ppo:
         targets = [[a + v for a, v in zip(*pair, strict=True)] for pair in zip(advantages, values, strict=True)]
         explained = _explained(np.concatenate([own for group in targets for own in group]), raw)
         if self.config.whiten:
-            scaled = iter(
-                np.split(whiten(raw, np.ones(len(raw))), np.cumsum([len(o) for g in advantages for o in g])[:-1])
-            )
-            advantages = [[next(scaled) for _ in group] for group in advantages]
+            advantages = whitened(advantages)
         return [
             Credit(
                 by_turn(group, own),

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import by_turn, episode_returns, sampled, token_rewards
-from algorithms.core.statistics import keep_group, returns_to_go, whiten
+from algorithms.core.groups import by_turn, episode_returns, sampled, token_rewards, whitened
+from algorithms.core.statistics import keep_group, returns_to_go
 from algorithms.core.trajectory import Credit, Trajectory
 
 
@@ -65,12 +65,8 @@ class ReinforcePp:
 
     def credit_step(self, groups: Sequence[Sequence[Trajectory]]) -> list[Credit]:
         """Advantages of all groups of a step. Raises ValueError for a reward that is no number."""
-        returns = [self._returns(group) for group in groups]
-        flat = np.concatenate([own for group in returns for own in group])
-        normal = np.split(whiten(flat, np.ones(len(flat))), np.cumsum([len(o) for g in returns for o in g])[:-1])
-        result, first = [], 0
-        for group in groups:
-            values, first = normal[first : first + len(group)], first + len(group)
+        result = []
+        for group, values in zip(groups, whitened([self._returns(group) for group in groups]), strict=True):
             equal = float(not keep_group(episode_returns(group)[sampled(group)]))
             result.append(Credit(by_turn(group, values), {"credit/equal_returns": equal}))
         return result

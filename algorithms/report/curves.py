@@ -28,7 +28,7 @@ def learning_curves(metrics: Rows, evals: Rows) -> str:
         ("gradient norm", ("grad_norm",)),
         ("share of replies", ("action/invalid", "response/truncated")),
     )
-    figure, axes = _figure(2, 3)
+    figure, axes = new_figure(2, 3)
     for axis, (title, keys) in zip(axes.flat, panels, strict=True):
         for key in keys:
             points = [(row["step"], row[key]) for row in metrics if row.get(key) is not None]
@@ -44,7 +44,7 @@ def learning_curves(metrics: Rows, evals: Rows) -> str:
         axis.set_xlabel("step")
         if axis.get_legend_handles_labels()[0]:
             axis.legend(fontsize=7, frameon=False)
-    return _svg(figure)
+    return to_svg(figure)
 
 
 def time_shares(timing: Rows) -> str:
@@ -54,15 +54,16 @@ def time_shares(timing: Rows) -> str:
         for key, value in row.items():
             if key.startswith("timing/") and key != "timing/step":
                 parts[key.removeprefix("timing/")] = parts.get(key.removeprefix("timing/"), 0.0) + value
-    figure, axes = _figure(1, 1, height=0.35 * max(len(parts), 1) + 0.8)
+    figure, axes = new_figure(1, 1, height=0.35 * max(len(parts), 1) + 0.8)
     axis = axes.flat[0]
     names = sorted(parts, key=lambda name: parts[name])
     axis.barh(names, [parts[name] for name in names])
     axis.set_xlabel("seconds")
-    return _svg(figure)
+    return to_svg(figure)
 
 
-def _figure(rows: int, columns: int, height: float | None = None) -> tuple[Any, Any]:
+def new_figure(rows: int, columns: int, height: float | None = None) -> tuple[Any, Any]:
+    """A figure and its axes [rows, columns]."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -76,7 +77,8 @@ def _figure(rows: int, columns: int, height: float | None = None) -> tuple[Any, 
     return figure, axes
 
 
-def _svg(figure: Any) -> str:
+def to_svg(figure: Any) -> str:
+    """The figure as SVG text, and closed."""
     import matplotlib.pyplot as plt
 
     figure.tight_layout()
@@ -85,37 +87,3 @@ def _svg(figure: Any) -> str:
     plt.close(figure)
     text = buffer.getvalue()
     return text[text.index("<svg") :]
-
-
-def study_panels(curves: Mapping[str, Sequence[Any]]) -> Any:
-    """Success of several algorithms over the steps: the mean over seeds, and each seed faintly behind it.
-
-    ``curves``: algorithm -> results with ``curve`` [steps] and ``after`` (mode -> held-out success).
-    """
-    import numpy as np
-
-    figure, axes = _figure(1, 2, height=3.4)
-    training, held_out = axes.flat
-    for index, (name, results) in enumerate(curves.items()):
-        colour = f"C{index}"
-        for result in results:
-            training.plot(result.curve, color=colour, alpha=0.25, linewidth=0.8)
-        shortest = min(len(result.curve) for result in results)
-        training.plot(np.mean([r.curve[:shortest] for r in results], axis=0), color=colour, label=name)
-        for place, mode in enumerate(("sampled", "greedy")):
-            values = [result.after[mode] for result in results]
-            held_out.scatter([place + 0.15 * (index - 1)] * len(values), values, color=colour, s=18)
-    training.set(title="success on the training groups", xlabel="step", ylim=(-0.02, 1.02))
-    training.legend(fontsize=8, frameon=False)
-    held_out.set(title="held out, after training (a dot a seed)", xticks=(0, 1), xticklabels=("sampled", "greedy"))
-    held_out.set_ylim(-0.02, 1.02)
-    return figure
-
-
-def save_png(figure: Any, path: Path) -> None:
-    """Write a figure as a PNG file."""
-    import matplotlib.pyplot as plt
-
-    figure.tight_layout()
-    figure.savefig(path, dpi=120, format="png")
-    plt.close(figure)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import episode_returns, group_by, sampled, spread, turn_returns
+from algorithms.core.groups import episode_returns, group_by, member_means, sampled, spread, turn_returns
 from algorithms.core.states import histories
 from algorithms.core.statistics import all_equal, keep_group
 from algorithms.core.trajectory import Credit, Trajectory, Turn
@@ -81,24 +81,21 @@ class Rtmc:
         sizes = []
         for positions in group_by(states):
             own = [steps[p] for p in positions]
-            value, count = _mean(own, to_go)
-            value = (count * value + prior * mean) / (count + prior)
-            sizes.append(count)
+            met = _returns(own, to_go)
+            value = (math.fsum(met) + prior * mean) / (len(met) + prior)
+            sizes.append(len(met))
             for same in group_by(action(group[i].turns[t]) for i, t in own):
                 taken = [own[p] for p in same]
-                quality, _ = _mean(taken, to_go)
+                done = _returns(taken, to_go)
+                quality = math.fsum(done) / len(done)
                 for i, t in taken:
                     advantages[i][t] = quality - value
         return advantages, sizes
 
 
-def _mean(steps: Sequence[tuple[int, int]], to_go: Sequence[np.ndarray]) -> tuple[float, int]:
-    """The mean return over the distinct trajectories of these steps, each with its own mean; and their number."""
-    of_member: dict[int, list[float]] = {}
-    for i, t in steps:
-        of_member.setdefault(i, []).append(float(to_go[i][t]))
-    means = [math.fsum(own) / len(own) for own in of_member.values()]
-    return math.fsum(means) / len(means), len(means)
+def _returns(steps: Sequence[tuple[int, int]], to_go: Sequence[np.ndarray]) -> np.ndarray:
+    """The return of each distinct trajectory of these steps, the mean of those from its own steps."""
+    return member_means(np.array([to_go[i][t] for i, t in steps]), np.array([i for i, _ in steps]))
 
 
 def action(turn: Turn) -> Hashable:

@@ -26,6 +26,7 @@ class T:
     values: list[float]
     cut: bool = False
     penalty: list[float] = field(default_factory=list)  # taken off the reward, per token
+    block: bytes = b""  # what it added, in all tokens but the first and the last
 
     def net(self) -> float:
         return self.reward - sum(self.penalty)
@@ -45,7 +46,9 @@ LOSSES = {  # aggregation, lower and upper clip, dual clip, weight of the KL in 
     "gigpo": ("token", 0.2, 0.2, 3.0, 0.01),
     "hgpo": ("token", 0.2, 0.2, 3.0, 0.01),
     "rtmc": ("token", 0.2, 0.2, INF, 0.0),
+    "didpo": ("token", 0.2, 0.2, 3.0, 0.01),
 }
+ENTROPY = {"didpo": 0.001}  # weight of the bonus, a mean over tokens
 KL_IN_REWARD = {"rloo": 0.03, "reinforce_pp": 0.01, "ppo": 0.02}
 
 
@@ -151,6 +154,20 @@ def rtmc(group: Group) -> list[list[list[float]]]:
     return each(group, result)
 
 
+def didpo(group: Group) -> list[list[list[float]]]:
+    """The published rule where anchors are plain to see: equal blocks of two trajectories or more."""
+    result, returns = group_relative(group), [to_go(own, 0.95) for own in group]
+    for block in {turn.block for own in group for turn in own} - {b""}:
+        met = [[returns[i][t] for t, turn in enumerate(own) if turn.block == block] for i, own in enumerate(group)]
+        means = [mean(values) for values in met if values]
+        for i, own in enumerate(group):
+            for t, turn in enumerate(own):
+                if turn.block == block and len(means) > 1:
+                    for k in range(1, len(turn.new) - 1):
+                        result[i][t][k] += returns[i][t] - mean(means)
+    return result
+
+
 def tokens(trajectory: list[T]) -> list[float]:
     """The reward of every token."""
     return [
@@ -194,6 +211,7 @@ def _pairs(group: Group, source):
 PER_GROUP = {
     "grpo": group_relative, "dapo": group_relative, "gspo": group_relative, "cispo": group_relative,
     "dr_grpo": without_division, "rloo": leave_one_out, "gigpo": gigpo, "hgpo": hgpo, "rtmc": rtmc,
+    "didpo": didpo,
 }  # fmt: skip
 PER_STEP = {"reinforce_pp": reinforce_pp, "ppo": ppo}
 

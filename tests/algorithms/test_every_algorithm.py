@@ -19,8 +19,10 @@ from algorithms.core.losses import Denominators
 from algorithms.core.trainer import Trainer
 from algorithms.core.trajectory import Trajectory, Turn
 from algorithms.distributed.worker import PolicyWorker
-from codegym.diff.model import Diff
+from codegym.diff.model import Diff, FileDiff, Hunk
+from codegym.spans import Span
 from tests.algorithms import slow_formulas as slow
+from tests.algorithms.groups_for_tests import block
 from tests.algorithms.training_for_tests import make_config, make_model
 
 NAMES = ["grpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce_pp", "ppo", "gigpo", "hgpo", "rtmc", "didpo"]
@@ -93,8 +95,12 @@ def test_the_command_line_knows_it(name):
     __import__(f"algorithms.{name}.train")
 
 
-def random_groups(seed: int) -> list[list[Trajectory]]:
-    """Two tasks of four trajectories of one to three turns; states, actions and rewards that recur."""
+BLOCKS = [b"\n".join(line.strip() for line in block(seed, 3)) for seed in range(2)]
+
+
+def random_groups(seed: int, changes: bool = False) -> list[list[Trajectory]]:
+    """Two tasks of four trajectories of one to three turns; states, actions and rewards that recur. With ``changes``
+    most replies add one of two blocks to a file, in all of their tokens but the first and the last."""
     rng = np.random.default_rng(seed)
     groups = []
     for task in range(2):
@@ -117,28 +123,42 @@ def random_groups(seed: int) -> list[list[Trajectory]]:
                         truncated=len(response) == LIMIT and bool(rng.integers(2)),
                     )
                 )
+                if changes and len(response) > 2 and rng.random() < 0.8:
+                    write(turns[-1], BLOCKS[rng.integers(2)])
                 prompt = prompt + response + rng.integers(4, 132, 2).tolist()
             group.append(Trajectory(f"task{task}", member, turns))
         groups.append(group)
     return groups
 
 
-def logprobs(net, turn: Turn) -> torch.Tensor:
-    """Of the turn's tokens, in double precision, by the simplest forward pass there is."""
+def write(turn: Turn, text: bytes) -> None:
+    """Make the reply add a text to a file: between its first and its last token, cut into the others."""
+    source = Span(3, 3 + len(text))
+    turn.reply = b"add" + text + b"end"
+    turn.token_ends = np.array([*np.linspace(3, source.end, len(turn.response_ids) - 1).astype(int), len(turn.reply)])
+    hunk = Hunk(Span(0, 0), Span(0, len(text)), text, (source,))
+    turn.diff = Diff((FileDiff("a.py", "a.py", "modified", "python", True, (hunk,), ()),))
+
+
+def distributions(net, turn: Turn) -> torch.Tensor:
+    """Log-probabilities [T, V] before each of the turn's tokens, in double precision, by the simplest forward pass."""
     ids = torch.tensor([*turn.prompt_ids.tolist(), *turn.response_ids.tolist()])
-    logits = net(input_ids=ids[None]).logits[0].double()
-    every = logits[:-1].log_softmax(-1)[torch.arange(len(ids) - 1), ids[1:]]
-    return every[len(turn.prompt_ids) - 1 :]
+    return net(input_ids=ids[None]).logits[0].double().log_softmax(-1)[len(turn.prompt_ids) - 1 : -1]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "didpo"])
+def logprobs(net, turn: Turn) -> torch.Tensor:
+    """Of the turn's tokens."""
+    return distributions(net, turn)[torch.arange(len(turn.response_ids)), torch.tensor(turn.response_ids)]
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_gradient_equals_the_slow_formula(name, seed, model, tmp_path):
     """Old, reference and value numbers are drawn, so that ratios differ from 1 and clips bite."""
     algorithm, config = configured(
         name, model, tmp_path / "run", rollout__max_response_tokens=LIMIT, optim__grad_clip=math.inf
     )
-    groups = random_groups(seed)
+    groups = random_groups(seed, changes=name == "didpo")
     rng = np.random.default_rng(seed + 100)
     net = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float64)
 
@@ -156,6 +176,7 @@ def test_the_gradient_equals_the_slow_formula(name, seed, model, tmp_path):
                     )
                     key = (turn.reward, turn.state_before, turn.reply.decode(), new.tolist())
                     made.append(slow.T(*key, old.tolist(), ref.tolist(), values.tolist(), turn.truncated))
+                    made[-1].block = next((hunk.text for file in turn.diff.files for hunk in file.hunks), b"")
                 plain[-1].append(made)
     flat = {
         field: np.array([x for g in plain for own in g for turn in own for x in getattr(turn, of)], dtype=np.float32)
@@ -179,6 +200,7 @@ def test_the_gradient_equals_the_slow_formula(name, seed, model, tmp_path):
 
     slow.punish(name, plain, LIMIT)
     credit = slow.advantages(name, plain)
+    assert name != "didpo" or credit != slow.advantages("grpo", plain), "blocks are shared, and count"
     fast = tokens_of(rows, "advantages")
     assert fast == pytest.approx([a for g in credit for own in g for turn in own for a in turn], abs=1e-5)
     loss = torch.zeros((), dtype=torch.float64)
@@ -186,6 +208,9 @@ def test_the_gradient_equals_the_slow_formula(name, seed, model, tmp_path):
         for trajectory, of_trajectory in zip(group, of_group, strict=True):
             for turn, of_turn in zip(trajectory.turns, of_trajectory, strict=True):
                 loss = loss + (torch.tensor(of_turn, dtype=torch.float64) * logprobs(net, turn)).sum()
+                every = distributions(net, turn)
+                entropy = -(every.exp() * every).sum()
+                loss = loss - slow.ENTROPY.get(name, 0.0) * entropy / len(flat["values"])
     loss.backward()
     right = dict(net.named_parameters())
     assert max(float(p.grad.abs().max()) for p in right.values()) > 1e-4

@@ -14,7 +14,13 @@ import numpy as np
 Value = Callable[[frozenset[int]], float]
 
 
+def sets(count: int) -> list[frozenset[int]]:
+    """All changes, then all but each: what :func:`values` asks for."""
+    whole = frozenset(range(count))
+    return [whole, *(whole - {k} for k in range(count))]
+
+
 def values(count: int, value: Value) -> np.ndarray:
     """A_D [count] of changes 0 .. count - 1; ``value(S)`` is the score with the changes S applied. count + 1 calls."""
-    whole = frozenset(range(count))
-    return np.array([value(whole) - value(whole - {k}) for k in range(count)])
+    whole, *without = map(value, sets(count))
+    return np.array([whole - other for other in without])

@@ -18,9 +18,14 @@ import numpy as np
 from algorithms.didpo.estimators.counterfactual import Value
 
 
+def sets(count: int) -> list[frozenset[int]]:
+    """All sets of ``count`` changes, that of number ``mask`` holding the changes of its bits."""
+    return [frozenset(k for k in range(count) if mask >> k & 1) for mask in range(1 << count)]
+
+
 def exact(count: int, value: Value) -> np.ndarray:
     """phi [count] of changes 0 .. count - 1; ``value(S)`` is the score with the changes S applied. 2^count calls."""
-    scores = np.array([value(frozenset(k for k in range(count) if mask >> k & 1)) for mask in range(1 << count)])
+    scores = np.array([value(made) for made in sets(count)])
     masks = np.arange(1 << count)
     sizes = np.array([int(mask).bit_count() for mask in masks])
     weight = np.array([1 / (count * math.comb(count - 1, size)) if size < count else 0.0 for size in range(count + 1)])

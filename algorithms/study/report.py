@@ -1,0 +1,190 @@
+"""Tables and plots of a study's rows, written into a page between two marks: the same rows give the same text.
+
+write(Path("docs/data/study.jsonl"), Path("docs/study.md"))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorithms.report.curves import new_figure, read_rows, to_svg
+from algorithms.study import figures
+from algorithms.study.figures import Estimate
+from algorithms.study.plan import ALIASES, SETTINGS
+
+BEGIN, END = "<!-- made by python -m algorithms.study report -->", "<!-- end -->"
+REFERENCE = "grpo"
+HEAD = (
+    "| method | seeds | {what}, training curve | to grpo, paired | held out, sampled | held out, greedy | all right,"
+    " sampled | all right, greedy | rollouts to the level | updates a step |"
+)
+Rows = Sequence[dict[str, Any]]
+
+
+def write(rows: Path, page: Path) -> list[Path]:
+    """Replace what stands between the marks of a page (a new page is only that) and write its plots; what was written.
+
+    Raises ValueError if there are no rows, or the page has no marks.
+    """
+    found = read_rows(rows)
+    if not found:
+        raise ValueError(f"--rows {rows}: no rows; python -m algorithms.study makes them")
+    old = page.read_text() if page.exists() else f"{BEGIN}\n{END}\n"
+    if old.count(BEGIN) != 1 or old.count(END) != 1:
+        raise ValueError(f"--page {page}: needs the marks {BEGIN!r} and {END!r} once, to be replaced between")
+    plots = dict(make_plots(found))
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(f"{old.partition(BEGIN)[0]}{BEGIN}\n\n{text(found)}\n{END}{old.partition(END)[2]}")
+    written = [page]
+    for name, plot in plots.items():
+        written.append(page.parent / name)
+        written[-1].parent.mkdir(exist_ok=True)
+        written[-1].write_text(plot)
+    return written
+
+
+def text(rows: Rows) -> str:
+    """Markdown: for each setting what it is, its table, its plot."""
+    return "\n".join(_section(name, own) for name, own in _by_setting(rows))
+
+
+def make_plots(rows: Rows) -> Iterator[tuple[str, str]]:
+    """(path beside the page, SVG) for each setting."""
+    for name, own in _by_setting(rows):
+        yield _image(name), _plot(name, own)
+
+
+def _by_setting(rows: Rows) -> list[tuple[str, Rows]]:
+    order = list(SETTINGS)
+    names = sorted({row["setting"] for row in rows}, key=lambda name: (order.index(name.partition(":")[0]), name))
+    return [(name, [row for row in rows if row["setting"] == name]) for name in names]
+
+
+def _image(name: str) -> str:
+    return f"img/study-{name.replace(':', '-').replace('/', '_')}.svg"
+
+
+def _methods(rows: Rows) -> dict[str, dict[int, dict[str, Any]]]:
+    """Method -> seed -> row, without the model before training, in order of first appearance."""
+    found: dict[str, dict[int, dict[str, Any]]] = {}
+    for row in rows:
+        if row["method"] != "start":
+            found.setdefault(row["method"], {})[row["seed"]] = row
+    return found
+
+
+def _measure(name: str) -> str:
+    return SETTINGS[name.partition(":")[0]].measure
+
+
+def _curves(runs: dict[int, dict[str, Any]], measure: str) -> np.ndarray:
+    return np.array([runs[seed][measure] for seed in sorted(runs)])
+
+
+def _areas(runs: dict[int, dict[str, Any]], measure: str) -> dict[int, float]:
+    return {seed: float(np.mean(row[measure])) for seed, row in runs.items()}
+
+
+def is_baseline(method: str) -> bool:
+    """Whether it is one of the published methods that DiDPO is compared with."""
+    return ALIASES.get(method, method).partition(":")[0] != "didpo"
+
+
+def level(methods: dict[str, dict[int, dict[str, Any]]], measure: str) -> float | None:
+    """Where the best baseline's smoothed curve ends, in the mean over seeds; None without a baseline."""
+    ends = [
+        float(figures.smooth(_curves(runs, measure))[:, -1].mean())
+        for method, runs in methods.items()
+        if is_baseline(method)
+    ]
+    return max(ends, default=None)
+
+
+def _section(name: str, rows: Rows) -> str:
+    methods, measure = _methods(rows), _measure(name)
+    what = "share of hidden tests" if measure == "score" else "files all right"
+    first = next(iter(methods.values()), {})
+    one = next(iter(first.values()), None)
+    goal = level(methods, measure)
+    lines = [f"### {name}", "", f"{SETTINGS[name.partition(':')[0]].says.capitalize()}."]
+    if one is not None:
+        lines[-1] += f" {sum(one['rollouts']):,} rollouts a run, {one['tasks']} held-out tasks."
+    for row in (row for row in rows if row["method"] == "start"):
+        own = row["held_out"]
+        lines[-1] += (
+            f" Before training: share of hidden tests {own['sampled/score']:.1%} sampled, {own['greedy/score']:.1%}"
+            f" greedy; all right {own['sampled/success']:.1%}, {own['greedy/success']:.1%}."
+        )
+    if goal is not None:
+        lines[-1] += f" The level, where the best baseline's curve ends: {goal:.1%}."
+    lines += ["", HEAD.format(what=what), "|---" * HEAD.count(" |") + "|"]
+    lines += [_line(method, runs, methods.get(REFERENCE), measure, goal) for method, runs in methods.items()]
+    return "\n".join([*lines, "", f"![Training curves, and differences to grpo]({_image(name)})", ""])
+
+
+def _line(
+    method: str,
+    runs: dict[int, dict[str, Any]],
+    reference: dict[int, dict[str, Any]] | None,
+    measure: str,
+    goal: float | None,
+) -> str:
+    areas = _areas(runs, measure)
+    cells = [method, str(len(runs)), _percent(figures.estimate(list(areas.values())))]
+    difference = figures.paired(areas, _areas(reference, measure)) if reference and method != REFERENCE else None
+    if difference is None:
+        cells.append("")
+    else:
+        ahead = sum(value > 0 for value in difference.values)
+        cells.append(
+            f"{100 * difference.mean:+.1f} [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}],"
+            f" {ahead} of {len(difference.values)} ahead"
+        )
+    for key in ("sampled/score", "greedy/score", "sampled/success", "greedy/success"):
+        cells.append(_percent(figures.estimate([row["held_out"][key] for row in runs.values()])))
+    if goal is None:
+        cells.append("")
+    else:
+        curves = _curves(runs, measure)
+        rollouts = next(iter(runs.values()))["rollouts"]
+        cells.append(_rollouts(figures.reached(curves, goal, rollouts[0]), sum(rollouts)))
+    return f"| {' | '.join([*cells, str(next(iter(runs.values()))['updates'])])} |"
+
+
+def _percent(one: Estimate) -> str:
+    return f"{100 * one.mean:.1f} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+
+
+def _rollouts(found: tuple[float, float, float], most: int) -> str:
+    mean, low, high = (f"> {most}" if math.isinf(value) else f"{value:.0f}" for value in found)
+    return mean if mean == low == high else f"{mean} [{low}, {high}]"
+
+
+def _plot(name: str, rows: Rows) -> str:
+    """Smoothed curves, the mean over seeds; and the paired differences to GRPO with their intervals."""
+    methods, measure = _methods(rows), _measure(name)
+    figure, axes = new_figure(1, 2, height=3.0 + 0.16 * len(methods))
+    curves, differences = axes.flat
+    reference = methods.get(REFERENCE)
+    for index, (method, runs) in enumerate(methods.items()):
+        colour, dash = f"C{index % 10}", ("-", "--", ":")[index // 10 % 3]
+        mean = figures.smooth(_curves(runs, measure)).mean(0)
+        per_step = next(iter(runs.values()))["rollouts"][0]
+        curves.plot(per_step * np.arange(1, len(mean) + 1), mean, dash, color=colour, label=method, linewidth=1.2)
+        difference = figures.paired(_areas(runs, measure), _areas(reference, measure)) if reference else None
+        if difference is not None:
+            differences.plot([100 * difference.low, 100 * difference.high], [-index, -index], color=colour)
+            differences.plot([100 * difference.mean], [-index], "o", color=colour, markersize=4)
+    curves.set_xlabel("rollouts")
+    curves.set_title(
+        "share of hidden tests, training" if measure == "score" else "files all right, training", fontsize=10
+    )
+    differences.axvline(0, color="gray", linewidth=0.8)
+    differences.set_yticks([-index for index in range(len(methods))], list(methods), fontsize=7)
+    differences.set_title("curve's mean against grpo, points, 95 %", fontsize=10)
+    return to_svg(figure)
