@@ -38,6 +38,8 @@ def small(arguments: list[str], folder: Path) -> list[str]:
         return arguments
     if module == "algorithms.sft.train":
         return [*arguments[:2], "--steps", "2", "--out", str(folder)]
+    if arguments[1:3] == ["algorithms.study", "report"]:
+        return [*arguments, "--page", str(folder / "page.md")]
     if module == "algorithms.study":
         return [*arguments, "--seeds", "0", "--out", str(folder), *SMALL, "trainer.steps=1"]
     assert re.fullmatch(r"algorithms\.\w+\.train", module), f"no small form of {module} is known here"
