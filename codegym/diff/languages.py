@@ -7,17 +7,10 @@ adds one whose wheel is installed. Grammars are imported when the first file of 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from tree_sitter import Language as Grammar
-from tree_sitter import Node, Parser, Tree
-
-
-class GrammarMissing(Exception):  # noqa: N818 - not an error: the way to the fall-back; its text is the diff's note
-    """The wheel of a grammar is not installed or does not fit."""
+from tree_sitter import Node
 
 
 @dataclass(frozen=True)
@@ -74,26 +67,6 @@ def register(language: Language) -> None:
     _BY_ENDING.update(dict.fromkeys(language.endings, language))
 
 
-@lru_cache
-def _parser(grammar: str, function: str) -> Parser:
-    try:
-        return Parser(Grammar(getattr(importlib.import_module(grammar), function)()))
-    except (ImportError, AttributeError, ValueError, TypeError) as failure:
-        wheel = grammar.replace("_", "-")
-        raise GrammarMissing(f"no grammar ({failure}; pip install {wheel})") from None
-
-
-# An episode compares the same few files turn after turn, and the trajectories of a group start from the same ones.
-@lru_cache(maxsize=64)
-def _tree(grammar: str, function: str, text: bytes) -> Tree:
-    return _parser(grammar, function).parse(text)
-
-
-def parse(language: Language, text: bytes) -> Tree:
-    """The syntax tree of a text; 12 MB/s. Raises GrammarMissing."""
-    return _tree(language.grammar, language.function, text)
-
-
 def own_name(node: Node, language: Language) -> str:
     """The symbol that a node defines, or "". A wrapper has the name of its one definition."""
     while node.type in language.wrappers:
@@ -120,6 +93,8 @@ def own_name(node: Node, language: Language) -> str:
 def _plain(name: Node) -> str:
     """A name as it stands in a symbol path: ``a::b<T>`` is a.b."""
     text = (name.text or b"").decode("utf-8", "replace")
+    if text.isidentifier():
+        return text
     return "".join(text.partition("<")[0].split()).replace("::", ".") if not text.startswith("operator") else text
 
 

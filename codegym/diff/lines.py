@@ -11,11 +11,12 @@ line beside it for the one that was written.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import chain, count, islice
 
+import numpy as np
+import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
 from codegym.diff.sources import Written
@@ -67,34 +68,46 @@ def unequal_blocks(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[Cut] | 
     A longest one, if they are short. Long ones are first parted at items that both have once, as patience diff does:
     the alignment is quadratic, and such items hardly ever correspond to anything else.
     """
+    if a == b:
+        return []
     if len(a) * len(b) > MOST_ALIGNED:
         return None
-    numbers: dict[Hashable, int] = {}  # small numbers hash without collision, so the alignment is exact
-    left = [numbers.setdefault(item, len(numbers)) for item in a]
-    right = [numbers.setdefault(item, len(numbers)) for item in b]
-    anchors = _once_in_both(left, right) if len(a) * len(b) > MOST_WHOLE else []
+    # Small numbers hash without collision, so the alignment is exact.
+    numbers = dict(zip(dict.fromkeys(chain(a, b)), count(), strict=False))
+    number = numbers.__getitem__
+    anchors = _once_in_both(a, b, numbers) if len(a) * len(b) > MOST_WHOLE else []
     blocks: list[Cut] = []
     i = k = 0
-    for x, y in [*anchors, (len(left), len(right))]:
-        if x - i != y - k or left[i:x] != right[k:y]:
-            for step in Indel.opcodes(left[i:x], right[k:y]):
+    for x, y, x_end, y_end in [*anchors, (len(a), len(b), len(a), len(b))]:
+        if a[i:x] != b[k:y]:
+            for step in Indel.opcodes([*map(number, a[i:x])], [*map(number, b[k:y])]):
                 if step.tag == "equal":
                     continue
                 cut = (i + step.src_start, i + step.src_end, k + step.dest_start, k + step.dest_end)
                 if blocks and blocks[-1][1] == cut[0] and blocks[-1][3] == cut[2]:
                     cut = (blocks[-1][0], cut[1], blocks.pop()[2], cut[3])
                 blocks.append(cut)
-        i, k = x, y
+        i, k = x_end, y_end
     return blocks
 
 
-def _once_in_both(left: Sequence[int], right: Sequence[int]) -> list[tuple[int, int]]:
-    """Positions of items that stand once on each side, as many as stand in the same order."""
-    counts, at = Counter(left), {item: k for k, item in enumerate(right)}
-    once = {item for item, count in Counter(right).items() if count == 1}
-    pairs = [(k, at[item]) for k, item in enumerate(left) if item in once and counts[item] == 1]
-    keep = rising([y for _, y in pairs])
-    return [pairs[k] for k in keep]
+def _once_in_both(a: Sequence[Hashable], b: Sequence[Hashable], numbers: Mapping[Hashable, int]) -> list[Cut]:
+    """Runs of items that stand once on each side, as many items as stand in the same order."""
+    left, right = (np.fromiter(map(numbers.__getitem__, row), np.intp, len(row)) for row in (a, b))
+    once = (np.bincount(left, minlength=len(numbers)) == 1) & (np.bincount(right, minlength=len(numbers)) == 1)
+    where = np.empty(len(numbers), np.intp)
+    where[right] = np.arange(len(right))
+    x = np.flatnonzero(once[left])
+    y = where[left[x]]
+    if (np.diff(y) < 0).any():
+        keep = rising(y.tolist())
+        x, y = x[keep], y[keep]
+    if not len(x):
+        return []
+    ends = np.flatnonzero((np.diff(x) != 1) | (np.diff(y) != 1))
+    first, last = np.concatenate(([0], ends + 1)), np.concatenate((ends, [len(x) - 1]))
+    runs = x[first], y[first], x[last] + 1, y[last] + 1
+    return [*zip(*(run.tolist() for run in runs), strict=True)]
 
 
 def rising(numbers: Sequence[int]) -> list[int]:
@@ -128,29 +141,27 @@ def cut_lines(old: bytes, new: bytes) -> Cuts:
         old_end, new_end = line_end, new_end + line_end - old_end
     if old_end == start or new_end == start:
         return Cuts([(start, old_end, start, new_end)])
-    old_lines = _lines(old[start:old_end])
-    new_lines = _lines(new[start:new_end])
+    old_lines, old_at = _lines(old[start:old_end], start)
+    new_lines, new_at = _lines(new[start:new_end], start)
     blocks = unequal_blocks(old_lines, new_lines)
     if blocks is None:
         return Cuts([(start, old_end, start, new_end)], coarse=True)
-    old_at, new_at = _offsets(old[start:old_end], start), _offsets(new[start:new_end], start)
-    return Cuts([(old_at[a], old_at[b], new_at[c], new_at[d]) for a, b, c, d in blocks])
+    return Cuts([(int(old_at[a]), int(old_at[b]), int(new_at[c]), int(new_at[d])) for a, b, c, d in blocks])
 
 
-def _lines(text: bytes) -> list[Hashable]:
-    """The lines without their ends; a last one that has none equals no other."""
+def _lines(text: bytes, start: int) -> tuple[list[Hashable], npt.NDArray[np.intp]]:
+    """The lines without their ends, where each starts, and where the last one ends.
+
+    A last line that has no end equals no other.
+    """
     lines: list[Hashable] = [*text.split(b"\n")]
-    last = lines.pop()
-    return [*lines, (last,)] if last else lines
-
-
-def _offsets(text: bytes, start: int) -> list[int]:
-    """Where each line starts, and where the last one ends."""
-    offsets = list(accumulate(map((1).__add__, map(len, text.split(b"\n"))), initial=start))
-    offsets.pop()
-    if not text.endswith(b"\n"):
-        offsets.append(start + len(text))
-    return offsets
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+    if lines[-1]:
+        lines[-1] = (lines[-1],)
+        ends = np.append(ends, len(text))
+    else:
+        lines.pop()
+    return lines, np.append(0, ends) + start
 
 
 def cut_file(old: bytes, new: bytes, written: Written) -> Cuts:

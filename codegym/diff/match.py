@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from codegym.diff.lines import Kept, unequal_blocks
+from codegym.diff.lines import unequal_blocks
 from codegym.diff.tree import Differing, Forest, TooLarge
 
 #: Shared descendants x 2 / descendants of both, from which inner nodes correspond. On 600 commits .2 gave shorter
@@ -30,15 +30,13 @@ MOST_ANCESTORS = 8
 class Matching:
     """``to_new[i]`` and ``to_old[j]`` are partners, -1 where there is none. The outermost lists correspond."""
 
-    def __init__(self, found: Differing, kept: Kept) -> None:
+    def __init__(self, found: Differing) -> None:
         old, new = found.old, found.new
         self.old, self.new, self.levels = old, new, found.levels
-        self._at_old = [kept.of_old(*span) for span in zip(old.start, old.end, strict=True)]
-        self._at_new = [kept.of_new(*span) for span in zip(new.start, new.end, strict=True)]
         self.to_new, self.to_old = [-1] * len(old.kind), [-1] * len(new.kind)
-        places = {(new.ident[j], self._at_new[j]): j for j in new.closed}
+        places = {(new.ident[j], new.place(j)): j for j in new.closed}
         for i in old.closed:
-            if (j := places.get((old.ident[i], self._at_old[i]), -1)) >= 0:
+            if (j := places.get((old.ident[i], old.place(i)), -1)) >= 0:
                 self._pair(i, j)
         if not found.levels:  # the outermost nodes are the roots
             self._pair(0, 0)
@@ -47,7 +45,7 @@ class Matching:
         self._left_over(old.top, new.top)
         for i in range(len(old.kind)):  # preorder: partners found below i come later
             j = self.to_new[i]
-            if j >= 0:
+            if j >= 0 and old.kids[i] and new.kids[j]:
                 self._left_over(old.kids[i], new.kids[j])
 
     def closed_stay(self) -> bool:
@@ -67,9 +65,9 @@ class Matching:
         for ident in sorted(shared, key=lambda ident: (-old.size[where_old[ident][0]], where_old[ident][0])):
             olds, news = self._free_of(where_old[ident], where_new[ident])
             if len(olds) * len(news) > 1:
-                in_place = {self._at_new[j]: j for j in news}
+                in_place = {new.place(j): j for j in news}
                 for i in olds:
-                    if self._at_old[i] is not None and (j := in_place.get(self._at_old[i], -1)) >= 0:
+                    if (at := old.place(i)) is not None and (j := in_place.get(at, -1)) >= 0:
                         self._pair_whole(i, j)
                 olds, news = self._free_of(olds, news)
             if not olds or not news:
@@ -214,7 +212,7 @@ class Matching:
                     node += forest.size[node] if partners[node] >= 0 else 1
 
     def _place_key(self, forest: Forest, node: int) -> Hashable:
-        at = (self._at_old if forest is self.old else self._at_new)[node]
+        at = forest.place(node)
         return (forest.ident[node], at) if at is not None else (forest is self.old, node, None)
 
     @staticmethod

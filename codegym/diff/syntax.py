@@ -11,11 +11,12 @@ from itertools import accumulate
 
 from tree_sitter import Node
 
-from codegym.diff.languages import GrammarMissing, Language, own_name, parse
+from codegym.diff.languages import Language, own_name
 from codegym.diff.lines import Cut, Kept, rising
 from codegym.diff.match import Matching
 from codegym.diff.model import Change
 from codegym.diff.tree import TooLarge, differing
+from codegym.diff.trees import GrammarMissing, parse, parse_both
 from codegym.spans import Span
 
 #: Larger files are compared by lines: parsing both would take longer than a second.
@@ -30,14 +31,14 @@ def compare(old: bytes, new: bytes, language: Language, cuts: Sequence[Cut]) -> 
     if max(len(old), len(new)) > MOST_BYTES:
         return f"larger than {MOST_BYTES} bytes, compared by lines"
     try:
-        trees = parse(language, old), parse(language, new)
+        trees = parse_both(language, old, new, cuts)
     except GrammarMissing as reason:
         return f"{reason}, compared by lines"
     try:
         kept = Kept(cuts)
-        matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=True), kept)
+        matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=True))
         if not matching.closed_stay():  # the same bytes, read otherwise
-            matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=False), kept)
+            matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=False))
         return matching
     except TooLarge as reason:
         return f"{reason}, compared by lines"
@@ -49,8 +50,11 @@ def broken(text: bytes, language: Language) -> list[Span]:
     Of a definition only the broken statements inside, if its head is whole; of what the parser gave up on, all but the
     nodes that stand on lines of their own.
     """
+    root = parse(language, text).root_node
+    if not root.has_error:
+        return []
     found: list[Span] = []
-    todo = [parse(language, text).root_node]
+    todo = [root]
     while todo:
         node = todo.pop()
         for child in node.children:

@@ -8,7 +8,7 @@ blanks (hash-consing). Nothing here recurses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tree_sitter import Node, Tree
@@ -25,7 +25,14 @@ _SIGNS = frozenset(sign.encode() for sign in _PUNCTUATION)
 Form = tuple[bytes | None, ...]  # the tokens and texts of a node in order, None for each named child
 Token = tuple[int, int]
 Place = Callable[[int, int], int | None]  # of a range, in the new file
-Twin = Callable[[Node], bool]  # whether the other tree has the same node at the same place
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is known of one side: ``place`` of a range, and whether the other tree has a kind of node at a place."""
+
+    place: Place
+    has_twin: Callable[[str, int, int], bool]
 
 
 class TooLarge(Exception):  # noqa: N818 - not an error: the way to the fall-back; its text is the diff's note
@@ -39,8 +46,10 @@ class Forest:
     ``parent`` is -1 for the outermost nodes, ``gap`` (of those) the number of equal siblings before them.
     ``name`` is the symbol that a node defines, or "". ``items`` are a node's children in the order of the text: the
     number of a named node, or the byte range of a token. ``closed`` nodes are not looked into: no hunk touches them.
-    ``weight`` is the size as if they were.
+    ``weight`` is the size as if they were. ``side`` says where in the new file what no hunk touches stands.
     """
+
+    side: Side
 
     kind: list[str] = field(default_factory=list)
     start: list[int] = field(default_factory=list)
@@ -59,6 +68,10 @@ class Forest:
     outer: tuple[str, ...] = ()
     wrapped: bool = False  # the outermost nodes stand in a wrapper that ``outer`` names already
 
+    def place(self, node: int) -> int | None:
+        """Where in the new file a node stands, or None if a hunk touches it."""
+        return self.side.place(self.start[node], self.end[node])
+
     def symbol(self, node: int) -> str:
         """The dotted path of the definitions around a node, its own included."""
         names: list[str] = []
@@ -72,65 +85,62 @@ class Forest:
         """What a node says itself: its form without children and punctuation."""
         return tuple(part for part in self.form[node] if part is not None and part not in _SIGNS)
 
-    def add(
-        self, root: Node, gap: int, text: bytes, language: Language, idents: dict[object, int], twin: Twin | None
-    ) -> None:
-        """Append a subtree. Nodes that have a ``twin`` are closed.
+    def add(self, root: Node, gap: int, text: bytes, language: Language, idents: dict[object, int]) -> None:
+        """Append a subtree. Nodes that have a twin on the other side are closed.
 
         Raises TooLarge.
         """
-        cursor = root.walk()
-        path: list[int] = []
-        forms: list[list[bytes | None]] = []
-        done: list[int] = []  # where the text ends that each open node's form has so far
-        self.top.append(len(self.kind))
-        self.gap[len(self.kind)] = gap
+        top = len(self.kind)
+        self.top.append(top)
+        self.gap[top] = gap
+        if not self._enter(root, -1, text, language, idents):
+            return
+        form: list[bytes | None] = []
+        index, children, done = top, iter(root.children), root.start_byte
+        around: list[tuple[int, Iterator[Node], list[bytes | None], int]] = []
         while True:
-            node = cursor.node
-            assert node is not None
-            start = node.start_byte
-            if path and start > done[-1] and not (between := text[done[-1] : start]).isspace():
-                forms[-1].append(between)
-            if node.is_named:
-                index = self._enter(node, path[-1] if path else -1, language)
-                if path:
-                    forms[-1].append(None)
-                    self.items[path[-1]].append(index)
-                path.append(index)
-                forms.append([])
-                done.append(start)
-                if twin is not None and node.child_count and twin(node):
-                    self.closed.append(index)
-                    self.weight[index] = max(1, node.descendant_count // 2)  # about half of all nodes are named
-                elif cursor.goto_first_child():
+            for child in children:
+                start, end = child.start_byte, child.end_byte
+                if start > done and not (between := text[done:start]).isspace():
+                    form.append(between)
+                done = end
+                if not child.is_named:
+                    form.append(text[start:end])
+                    self.items[index].append((start, end))
                     continue
-                self._leave(path.pop(), forms.pop(), done.pop(), text, idents)
+                form.append(None)
+                inner = len(self.kind)
+                self.items[index].append(inner)
+                self.kids[index].append(inner)
+                if self._enter(child, index, text, language, idents):
+                    around.append((index, children, form, done))
+                    index, children, form, done = inner, iter(child.children), [], start
+                    break
             else:
-                forms[-1].append(text[start : node.end_byte])
-                self.items[path[-1]].append((start, node.end_byte))
-            if path:
-                done[-1] = node.end_byte
-            while not cursor.goto_next_sibling():
-                if not cursor.goto_parent():
+                end = self.end[index]
+                if done < end and not (rest := text[done:end]).isspace():
+                    form.append(rest)
+                kids = self.kids[index]
+                self.form[index] = said = tuple(form)
+                key = (self.kind[index], said, tuple([self.ident[kid] for kid in kids]))
+                self.ident[index] = idents.setdefault(key, len(idents))
+                self.size[index] = len(self.kind) - index
+                self.weight[index] += sum([self.weight[kid] for kid in kids])
+                if not around:
                     return
-                index = path.pop()
-                self._leave(index, forms.pop(), done.pop(), text, idents)
-                if path:
-                    done[-1] = self.end[index]
+                index, children, form, done = around.pop()
 
-    def _enter(self, node: Node, parent: int, language: Language) -> int:
+    def _enter(self, node: Node, parent: int, text: bytes, language: Language, idents: dict[object, int]) -> bool:
+        """Append a node, and say whether it must be looked into. If not, its text is all that it says."""
         index = len(self.kind)
         if index == MOST_NODES:
             raise TooLarge(f"more than {MOST_NODES} syntax nodes differ")
-        kind = node.type
+        kind, start, end = node.type, node.start_byte, node.end_byte
         self.kind.append(kind)
-        self.start.append(node.start_byte)
-        self.end.append(node.end_byte)
+        self.start.append(start)
+        self.end.append(end)
         self.parent.append(parent)
         self.size.append(1)
-        self.weight.append(1)
-        self.form.append(())
-        self.ident.append(-1)
         self.kids.append([])
         self.items.append([])
         name = ""
@@ -141,19 +151,22 @@ class Forest:
             if not self.wrapped if around < 0 else self.kind[around] not in language.wrappers:
                 name = own_name(node, language)
         self.name.append(name)
-        if parent >= 0:
-            self.kids[parent].append(index)
-        return index
-
-    def _leave(self, index: int, form: list[bytes | None], done: int, text: bytes, idents: dict[object, int]) -> None:
-        self.size[index] = len(self.kind) - index
-        self.weight[index] += sum([self.weight[kid] for kid in self.kids[index]])
-        end = self.end[index]
-        if done < end and not (rest := text[done:end]).isspace():
-            form.append(rest)
-        self.form[index] = tuple(form)
-        key = (self.kind[index], self.form[index], tuple([self.ident[kid] for kid in self.kids[index]]))
-        self.ident[index] = idents.setdefault(key, len(idents))
+        weight = 1
+        if node.child_count:
+            place = self.side.place(start, end)
+            if place is None or not self.side.has_twin(kind, place, end - start):
+                self.weight.append(1)
+                self.form.append(())
+                self.ident.append(-1)
+                return True
+            self.closed.append(index)
+            weight = max(1, node.descendant_count // 2)  # about half of all nodes are named
+        said = text[start:end]
+        form = (said,) if said and not said.isspace() else ()
+        self.weight.append(weight)
+        self.form.append(form)
+        self.ident.append(idents.setdefault((kind, form, ()), len(idents)))
+        return False
 
 
 @dataclass(frozen=True)
@@ -210,29 +223,33 @@ def differing(
             outer += (names[0],)
         wrapped = a.type in language.wrappers and (wrapped or bool(names[0]))
     idents: dict[object, int] = {}
-    forests = Forest(outer=outer, wrapped=wrapped), Forest(outer=outer, wrapped=wrapped)
+    twins: set[tuple[str, int, int]] = set()
 
-    def old_twin(node: Node) -> bool:
-        at = kept.of_old(node.start_byte, node.end_byte)
-        return at is not None and _stands(new.root_node, node, at)
+    def new_has(kind: str, at: int, length: int) -> bool:
+        found = closed and _stands(new.root_node, kind, at, length)
+        if found:
+            twins.add((kind, at, length))
+        return found
 
-    def new_twin(node: Node) -> bool:
-        at = kept.of_new(node.start_byte, node.end_byte)
-        return at is not None and _stands(old.root_node, node, kept.back(at))
+    def old_has(kind: str, at: int, length: int) -> bool:
+        return closed and ((kind, at, length) in twins or _stands(old.root_node, kind, kept.back(at), length))
 
+    forests = (
+        Forest(Side(kept.of_old, new_has), outer=outer, wrapped=wrapped),
+        Forest(Side(kept.of_new, old_has), outer=outer, wrapped=wrapped),
+    )
     for node, gap in left:
-        forests[0].add(node, gap, old_text, language, idents, old_twin if closed else None)
+        forests[0].add(node, gap, old_text, language, idents)
     for node, gap in right:
-        forests[1].add(node, gap, new_text, language, idents, new_twin if closed else None)
+        forests[1].add(node, gap, new_text, language, idents)
     return Differing(*forests, levels)
 
 
-def _stands(root: Node, node: Node, at: int) -> bool:
-    """Whether a tree has a node of the same kind and length at a place."""
-    end = at + node.end_byte - node.start_byte
-    there = root.named_descendant_for_byte_range(at, end)
-    while there is not None and there.start_byte == at and there.end_byte == end:
-        if there.type == node.type:
+def _stands(root: Node, kind: str, at: int, length: int) -> bool:
+    """Whether a tree has a node of a kind and length at a place."""
+    there = root.named_descendant_for_byte_range(at, at + length)
+    while there is not None and there.start_byte == at and there.end_byte == at + length:
+        if there.type == kind:
             return True
         there = there.parent
     return False

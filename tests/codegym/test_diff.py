@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import codegym.diff
 from codegym.actions.base import Action, Insert, Lines, Replace, Text, Write, get
 from codegym.diff import Diff, apply, diff_files, unified
-from codegym.diff.languages import PYTHON, language_of, parse
+from codegym.diff.languages import PYTHON, language_of
 from codegym.diff.lines import cut_lines
+from codegym.diff.trees import parse
 from codegym.edits import EditError, apply_edits
 from codegym.spans import Origin, Span, reply_bytes
 
