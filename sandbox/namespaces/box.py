@@ -29,6 +29,7 @@ from sandbox.namespaces.cgroup import Cgroup
 from sandbox.namespaces.family import Family, Sight, await_ready, ids, join, kill, last_capability, unavailable
 
 _MARKED = struct.pack("<i", 3)
+_MAX_FDS = 32  # of an answer; the layers of a workspace are 16
 _ANSWER_S = 60.0  # for a request that starts nothing; milliseconds on a healthy machine
 
 
@@ -216,7 +217,7 @@ class Box:
     def _receive(self) -> tuple[bytes, list[int]]:
         self._socket.settimeout(_ANSWER_S)
         try:
-            message, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, 8)
+            message, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, _MAX_FDS)
         except OSError as error:
             raise self._failed(f"no answer from PID 1 ({error})") from error
         self._socket.settimeout(None)

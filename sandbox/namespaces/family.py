@@ -32,7 +32,9 @@ START_S = 20.0  # a cold start takes 30 ms; a loaded machine may need seconds
 _USER_IDS = (1000, 1000)  # inside a user namespace; not 0, to which /proc/sys/net would belong
 # As root, above those that systems and container tools hand out.
 _UID_BASE, _UID_COUNT = 2_000_000_000, 1_000_000
-_MODULES = ("init", "inside.mounts", "inside.member", "inside.keeper")  # in the order of their imports
+_MODULES = (  # in the order of their imports
+    *("init", "inside.wire", "inside.mounts", "inside.child", "inside.member", "inside.keeper"),
+)
 # The modules forget their names: code inside must not import them.
 _BOOT = (
     "import marshal,os,sys;f=os.fdopen({},'rb');codes,config=marshal.load(f);f.close()\n"

@@ -31,8 +31,14 @@ class Source:
         self._family = join(box.sight)
         self._free = weakref.finalize(self, _free, self._family, self._fds, os.getpid())
 
-    def lend(self, names: list[str]) -> list[int]:
-        """Layers for another sandbox to attach, each once. Raises SandboxError."""
+    def lend(self, names: list[str], *, idle: bool) -> list[int]:
+        """Layers for another sandbox to attach, each once. Raises SandboxError.
+
+        ``idle``: the box lives and runs nothing, so that its PID 1 can do it; the keeper would fork a process for it.
+        """
+        box = self.box()
+        if idle and box is not None:
+            return box.request(("lend", names))[1]
         return self._family.lend(names, self._fds)
 
 
@@ -94,7 +100,7 @@ class Workspace:
             self._below = (Layer(self._source, frozen), *self._below)
         return self._below
 
-    def _exchange(self, request: str, layers: tuple[Layer, ...]) -> Any:
+    def _exchange(self, request: str, layers: tuple[Layer, ...], idle: Source | None = None) -> Any:
         """A request about a stack of layers: the box knows its own by name, and borrows the others."""
         names, borrowed = list[str](), list[int]()
         try:
@@ -104,7 +110,7 @@ class Workspace:
                     names += own
                 else:
                     names += [""] * len(own)
-                    borrowed += source.lend(own)
+                    borrowed += source.lend(own, idle=source is idle)
             return self._box.exchange((request, names), borrowed)
         finally:
             for fd in borrowed:
@@ -114,17 +120,17 @@ class Workspace:
         with self._box.workspace() as root:
             return save(root, self._box.limits.disk_bytes, self._box.limits.files)
 
-    def restore(self, snapshot: NamespaceSnapshot) -> None:
-        """Raises as ``snapshot`` does; the workspace is as before."""
+    def restore(self, snapshot: NamespaceSnapshot, idle: Source | None = None) -> None:
+        """Raises as ``snapshot`` does; the workspace is as before. ``idle``: its box runs nothing meanwhile."""
         if snapshot.copy is not None:
             self._fill(snapshot.copy)
         else:
-            self._stack(snapshot.layers)
+            self._stack(snapshot.layers, idle)
         self._tidy()
 
-    def _stack(self, layers: tuple[Layer, ...]) -> None:
+    def _stack(self, layers: tuple[Layer, ...], idle: Source | None) -> None:
         """Make the workspace a stack of layers."""
-        self._exchange("restore", layers)
+        self._exchange("restore", layers, idle)
         self._below = layers
 
     def _fill(self, archive: Archive) -> None:
@@ -145,7 +151,7 @@ class Workspace:
         """Make another workspace what this one is now."""
         snapshot = self.snapshot(copy=copy)
         try:
-            other.restore(snapshot)
+            other.restore(snapshot, self._source)
         except SandboxError:
             self._box.check()
             other.restore(NamespaceSnapshot(copy=self._saved()))  # this kernel does not let others have the layers

@@ -26,8 +26,9 @@ from sandbox.namespaces.init import (
     _libc,
     _prctl,
 )
-from sandbox.namespaces.inside.member import Member, receive, send
+from sandbox.namespaces.inside.member import Member
 from sandbox.namespaces.inside.mounts import BOX, WORK, detached, mount_fresh, raise_loopback, unmount
+from sandbox.namespaces.inside.wire import receive, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ tuple, with descriptors:
     ("job",)                         payload, stdout, stderr, emit, perhaps a link: a fresh workspace for one program
     ("shell", argv, cwd, env)        stdin, stdout, stderr and more: what it started stays when it ends
     ("namespaces",) ("source",) ("freeze", names) ("empty",) ("restore", names) ("replace", name) ("drop", names)
+    ("lend", names)
     b"kill"                          kill the command that runs now (of a shell: and all that started since b"mark")
     b"mark"                          what lives now in a shell is to survive the next b"kill", but for the shell
 
@@ -26,52 +27,17 @@ import os
 import select
 import struct
 
-from sandbox.namespaces.init import (
-    _PR_SET_DUMPABLE,
-    _check,
-    _command,
-    _drop_bounding,
-    _kill_all,
-    _libc,
-    _place,
-    _prctl,
-    _reap,
-    perform,
-    prepare,
-)
-from sandbox.namespaces.init import _drop as drop
-from sandbox.namespaces.inside.mounts import (
-    WORK,
-    Files,
-    mount_fresh,
-    mount_processes,
-    raise_loopback,
-)
+from sandbox.namespaces.init import _PR_SET_DUMPABLE, _check, _kill_all, _prctl, _reap
+from sandbox.namespaces.inside.child import job, wait
+from sandbox.namespaces.inside.mounts import Files, detached, mount_processes
+from sandbox.namespaces.inside.wire import receive, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-_NEW_MOUNTS, _NEW_USERS, _NEW_NETWORK, _NEW_IPC = 0x20000, 0x10000000, 0x40000000, 0x8000000
 _ENOSPC, _EDQUOT = 28, 122
 _ROUNDS = 50  # of killing what is new; each sees what the one before missed
-
-
-def receive(socket: _socket.socket, size: int = 1 << 20) -> tuple[bytes, list[int]]:
-    """One datagram and its descriptors. EOF ends the process."""
-    message, ancillary, _, _ = socket.recvmsg(size, _socket.CMSG_SPACE(253 * 4))
-    if not message:
-        os._exit(0)
-    fds: list[int] = []
-    for _, _, data in ancillary:
-        fds += struct.unpack(f"{len(data) // 4}i", data[: len(data) // 4 * 4])
-    return message, fds
-
-
-def send(socket: _socket.socket, message: bytes, fds: list[int]) -> None:
-    """One datagram with descriptors."""
-    data = struct.pack(f"{len(fds)}i", *fds)
-    socket.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, data)] if fds else [])
 
 
 class Member:
@@ -88,6 +54,7 @@ class Member:
         mount_processes()
         self._files = Files(config) if config["mode"] == "run" else None
         self._known: set[str] = set()
+        self._next: tuple[int, _socket.socket] | None = None
 
     def serve(self) -> NoReturn:
         """Answer requests until the host closes its end."""
@@ -128,6 +95,8 @@ class Member:
         send(self._socket, answer, given)
         for fd in given:
             os.close(fd)
+        if name == "run":
+            self._fork_in_advance()
 
     def _keep(self, name: str, arguments: list[Any], fds: list[int]) -> tuple[Any, list[int]]:
         """The requests that start nothing: (result, descriptors to send and close)."""
@@ -141,6 +110,8 @@ class Member:
             return frozen, [os.dup(files.work)]
         if name == "source":
             return None, [os.open("/proc/self/ns/mnt", os.O_RDONLY), os.dup(files.store)]
+        if name == "lend":
+            return None, [detached(files.store, layer) for layer in arguments[0]]
         if name == "empty":
             layer, fd = files.empty()
             return layer, [fd]
@@ -158,14 +129,17 @@ class Member:
     def _perform(self, name: str, arguments: list[Any], fds: list[int]) -> bytes:
         failure, failure_write = os.pipe()
         try:
-            main = os.fork()
+            if name == "job":
+                main = os.fork()
+                if main == 0:
+                    job(self._config, self._groups, fds, failure_write)
+            else:
+                main = self._command(arguments, [*fds, failure_write])
         except OSError:
             os.close(failure)
-            os.close(failure_write)
             raise
-        if main == 0:
-            self._child(name, arguments, fds, failure_write)
-        os.close(failure_write)
+        finally:
+            os.close(failure_write)
         while fds:
             os.close(fds.pop())
         status, cpu = self._supervise(main, stays=name == "shell")
@@ -175,55 +149,30 @@ class Member:
             return struct.pack("<i", 2 if text[:1] == b"W" else 1) + text[1:]
         return struct.pack("<i", 0) + marshal.dumps((status, cpu))
 
-    def _child(self, name: str, arguments: list[Any], fds: list[int], failure: int) -> NoReturn:
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.setsid()
-            for group in self._groups:
-                os.write(group, b"0")  # this process joins
-            if name == "job":
-                self._job(fds, failure)
-            os.chdir(WORK)
-            failure = _place([*fds, failure])
-            os.set_inheritable(failure, False)
-            self._drop(failure + 1)
-            _command(*arguments)
-        except BaseException as error:
-            os.write(failure, f"M{type(error).__name__}: {error}".encode(errors="replace")[:4000])
-        os._exit(125)
+    def _command(self, arguments: list[Any], fds: list[int]) -> int:
+        """Hand a command to the process that waits for one; its id."""
+        if self._next is None or os.waitpid(self._next[0], os.WNOHANG)[0] != 0:
+            self._next = self._waiting()
+        (main, socket), self._next = self._next, None
+        send(socket, marshal.dumps(arguments), fds)
+        socket.close()
+        return main
 
-    def _job(self, fds: list[int], failure: int) -> NoReturn:
-        payload, stdout, stderr, emit, *link = fds
-        fresh = _NEW_NETWORK | _NEW_IPC if self._config["network"] else 0
-        _check(_libc.unshare(_NEW_MOUNTS | fresh), "making namespaces")
-        mount_fresh(self._config)
-        if fresh:
-            raise_loopback()
-        os.chdir(WORK)
-        null = os.open("/dev/null", os.O_RDONLY)
-        failure = _place([null, stdout, stderr, emit, *link, payload, failure])
-        self._drop(failure + 1)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            code, data = prepare(failure - 1)
-        except OSError as error:
-            os.write(failure, f"W{error}".encode(errors="replace")[:4000])
-            os._exit(125)
-        os.close(failure)
-        perform(code, data, 3, 4 if link else None)
+    def _fork_in_advance(self) -> None:
+        """What a command costs before it runs is mostly a fork and dropping rights: done while none is asked for."""
+        try:  # noqa: SIM105 - contextlib is one more import a start
+            self._next = self._waiting()
+        except OSError:
+            pass  # the machine is full: the next command will try again, and fail by name
 
-    def _drop(self, keep: int) -> None:
-        if self._config["own_users"]:  # the kernel counts processes per user and user namespace
-            _check(_libc.unshare(_NEW_USERS), "making a user namespace")
-            _drop_bounding(self._config["last_capability"])  # a new user namespace fills the set again
-            _check(_prctl(_PR_SET_DUMPABLE, 1), "dumpable")  # its own /proc files belong to it again
-            uid, gid = self._config["uid"], self._config["gid"]
-            for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-                fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
-                os.write(fd, text.encode())
-                os.close(fd)
-        drop(self._config, keep)
+    def _waiting(self) -> tuple[int, _socket.socket]:
+        """Fork a process that waits for a command, its rights dropped: its id, and the socket to it."""
+        here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        main = os.fork()
+        if main == 0:
+            wait(self._config, self._groups, there.fileno())
+        there.close()
+        return main, here
 
     def _supervise(self, main: int, *, stays: bool) -> tuple[int, float]:
         """Wait for the main process or for b"kill"; then leave nothing alive unless it ``stays``.
@@ -262,11 +211,12 @@ class Member:
             new = _processes() - self._known - killed - {"1"}
             if not new:
                 return  # what has a SIGKILL cannot fork any more
-            for pid in new:
-                try:  # noqa: SIM105 - contextlib is one more import a start
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            for number in (signal.SIGSTOP, signal.SIGKILL):  # none is to go on because another died first
+                for pid in new:
+                    try:  # noqa: SIM105 - contextlib is one more import a start
+                        os.kill(int(pid), number)
+                    except ProcessLookupError:
+                        pass
             killed |= new
         _kill_all()
 

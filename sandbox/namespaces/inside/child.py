@@ -1,0 +1,112 @@
+"""What PID 1 of a sandbox forks: a process that drops its rights and becomes a command or a job.
+
+A process for the next command is forked in advance. By the time it is asked for it has joined the control groups and
+has no rights any more; it waits at a socket for one datagram, marshal of (argv, cwd, env) with the descriptors of
+stdin, stdout, stderr (and more, of a shell) and last one to say on what kept the command from starting.
+"""
+
+from __future__ import annotations
+
+import _signal as signal
+import _socket
+import marshal
+import os
+
+from sandbox.namespaces.init import (
+    _PR_SET_DUMPABLE,
+    _check,
+    _command,
+    _drop_bounding,
+    _libc,
+    _place,
+    _prctl,
+    perform,
+    prepare,
+)
+from sandbox.namespaces.init import _drop as drop
+from sandbox.namespaces.inside.mounts import WORK, mount_fresh, raise_loopback
+from sandbox.namespaces.inside.wire import receive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+_NEW_MOUNTS, _NEW_USERS, _NEW_NETWORK, _NEW_IPC = 0x20000, 0x10000000, 0x40000000, 0x8000000
+_SOCKET = 3  # where the socket is while the process waits
+
+
+def wait(config: dict[str, Any], groups: list[int], socket: int) -> NoReturn:
+    """Become a command when one comes; end with PID 1's end of the socket."""
+    broken = b""
+    try:
+        _begin(groups)
+        socket = _place([0, 1, 2, socket])
+        _drop(config, socket + 1)
+    except BaseException as error:
+        broken = _said(error)
+    arguments, fds = receive(_socket.socket(fileno=socket))
+    failure = fds[-1]
+    try:
+        if broken:
+            os.write(failure, broken)
+            os._exit(125)
+        failure = _place(fds)
+        os.closerange(failure + 1, 1 << 20)
+        os.set_inheritable(failure, False)
+        os.chdir(WORK)
+        _command(*marshal.loads(arguments))
+    except BaseException as error:
+        os.write(failure, _said(error))
+    os._exit(125)
+
+
+def job(config: dict[str, Any], groups: list[int], fds: list[int], failure: int) -> NoReturn:
+    """Become a job: ``fds`` are payload, stdout, stderr, emit and perhaps a link."""
+    try:
+        _begin(groups)
+        payload, stdout, stderr, emit, *link = fds
+        fresh = _NEW_NETWORK | _NEW_IPC if config["network"] else 0
+        _check(_libc.unshare(_NEW_MOUNTS | fresh), "making namespaces")
+        mount_fresh(config)
+        if fresh:
+            raise_loopback()
+        os.chdir(WORK)
+        null = os.open("/dev/null", os.O_RDONLY)
+        failure = _place([null, stdout, stderr, emit, *link, payload, failure])
+        _drop(config, failure + 1)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            code, data = prepare(failure - 1)
+        except OSError as error:
+            os.write(failure, b"W" + str(error).encode(errors="replace")[:4000])
+            os._exit(125)
+        os.close(failure)
+        perform(code, data, 3, 4 if link else None)
+    except BaseException as error:
+        os.write(failure, _said(error))
+    os._exit(125)
+
+
+def _said(error: BaseException) -> bytes:
+    return f"M{type(error).__name__}: {error}".encode(errors="replace")[:4000]
+
+
+def _begin(groups: list[int]) -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    for group in groups:
+        os.write(group, b"0")  # this process joins
+
+
+def _drop(config: dict[str, Any], keep: int) -> None:
+    if config["own_users"]:  # the kernel counts processes per user and user namespace
+        _check(_libc.unshare(_NEW_USERS), "making a user namespace")
+        _drop_bounding(config["last_capability"])  # a new user namespace fills the set again
+        _check(_prctl(_PR_SET_DUMPABLE, 1), "dumpable")  # its own /proc files belong to it again
+        uid, gid = config["uid"], config["gid"]
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
+            os.write(fd, text.encode())
+            os.close(fd)
+    drop(config, keep)
