@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 
-from codegym.diff.lines import unequal_blocks
-from codegym.diff.tree import Differing, Forest, TooLarge
+from codegym.diff.forest import Forest, TooLarge
+from codegym.diff.lines import rising, unequal_blocks
+from codegym.diff.tree import Differing
 
 #: Shared descendants x 2 / descendants of both, from which inner nodes correspond. On 600 commits .2 gave shorter
 #: scripts than .3 (-1 %), .4 (-2 %) and .5 (-3 %).
@@ -35,9 +37,11 @@ class Matching:
         self.old, self.new, self.levels = old, new, found.levels
         self.to_new, self.to_old = [-1] * len(old.kind), [-1] * len(new.kind)
         places = {(new.ident[j], new.place(j)): j for j in new.closed}
+        self._twins = 0
         for i in old.closed:
             if (j := places.get((old.ident[i], old.place(i)), -1)) >= 0:
                 self._pair(i, j)
+                self._twins += 1
         if not found.levels:  # the outermost nodes are the roots
             self._pair(0, 0)
         self._equal_subtrees()
@@ -49,8 +53,31 @@ class Matching:
                 self._left_over(old.kids[i], new.kids[j])
 
     def closed_stay(self) -> bool:
-        """Whether every closed node has its partner, so that nothing depends on what is inside."""
-        return all(self.to_new[i] >= 0 for i in self.old.closed) and all(self.to_old[j] >= 0 for j in self.new.closed)
+        """Whether all closed nodes correspond in their places, and no run moves: nothing depends on what is inside."""
+        return self._twins == len(self.old.closed) == len(self.new.closed) and self.moved.isdisjoint(self.old.runs)
+
+    @cached_property
+    def moved(self) -> set[int]:
+        """Old nodes whose partner has another parent, or another order among the same siblings."""
+        old, new, to_new = self.old, self.new, self.to_new
+        moved: set[int] = set()
+        rows: list[tuple[int, list[int]]] = [(-1, old.top)]
+        rows += [(i, old.kids[i]) for i in range(len(old.kind)) if old.kids[i]]
+        for parent, row in rows:
+            partner = to_new[parent] if parent >= 0 else -1
+            stay: list[int] = []
+            for i in row:
+                j = to_new[i]
+                if j < 0:
+                    continue
+                home = new.parent[j] == partner and (parent < 0 or partner >= 0)
+                if home and (parent >= 0 or old.gap[i] == new.gap[j]):
+                    stay.append(i)
+                else:
+                    moved.add(i)
+            kept = {stay[k] for k in rising([to_new[i] for i in stay])}
+            moved.update(i for i in stay if i not in kept)
+        return moved
 
     def _pair(self, i: int, j: int, size: int = 1) -> None:
         self.to_new[i : i + size] = range(j, j + size)

@@ -11,11 +11,12 @@ from itertools import accumulate
 
 from tree_sitter import Node
 
+from codegym.diff.forest import TooLarge
 from codegym.diff.languages import Language, own_name
-from codegym.diff.lines import Cut, Kept, rising
+from codegym.diff.lines import Cut, Kept
 from codegym.diff.match import Matching
 from codegym.diff.model import Change
-from codegym.diff.tree import TooLarge, differing
+from codegym.diff.tree import differing
 from codegym.diff.trees import GrammarMissing, parse, parse_both
 from codegym.spans import Span
 
@@ -36,10 +37,12 @@ def compare(old: bytes, new: bytes, language: Language, cuts: Sequence[Cut]) -> 
         return f"{reason}, compared by lines"
     try:
         kept = Kept(cuts)
-        matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=True))
-        if not matching.closed_stay():  # the same bytes, read otherwise
-            matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=False))
-        return matching
+        for closed, joined in ((True, True), (True, False)):
+            matching = Matching(differing(trees[0], old, trees[1], new, language, kept, closed=closed, joined=joined))
+            if matching.closed_stay():
+                return matching
+        # The same bytes, read otherwise.
+        return Matching(differing(trees[0], old, trees[1], new, language, kept, closed=False, joined=False))
     except TooLarge as reason:
         return f"{reason}, compared by lines"
 
@@ -85,7 +88,7 @@ def changes_of(matching: Matching) -> list[Change]:
     matched = [0, *accumulate(int(j >= 0) for j in to_new)]
     changes: list[Change] = []
     whole_old, whole_new = [False] * len(old.kind), [False] * len(new.kind)  # inside a node that is reported whole
-    moved = moved_nodes(matching)
+    moved = matching.moved
 
     def change(kind: str, i: int, j: int) -> None:
         forest, node = (new, j) if j >= 0 else (old, i)
@@ -128,26 +131,3 @@ def says_otherwise(matching: Matching, i: int, j: int) -> bool:
     # Commas come and go with children; where all children stay, punctuation is what differs.
     same_kids = [matching.to_new[kid] for kid in old.kids[i]] == new.kids[j]
     return same_kids or old.own(i) != new.own(j)
-
-
-def moved_nodes(matching: Matching) -> set[int]:
-    """Old nodes whose partner has another parent, or another order among the same siblings."""
-    old, new, to_new = matching.old, matching.new, matching.to_new
-    moved: set[int] = set()
-    rows: list[tuple[int, list[int]]] = [(-1, old.top)]
-    rows += [(i, old.kids[i]) for i in range(len(old.kind)) if old.kids[i]]
-    for parent, row in rows:
-        partner = to_new[parent] if parent >= 0 else -1
-        stay: list[int] = []
-        for i in row:
-            j = to_new[i]
-            if j < 0:
-                continue
-            home = new.parent[j] == partner and (parent < 0 or partner >= 0)
-            if home and (parent >= 0 or old.gap[i] == new.gap[j]):
-                stay.append(i)
-            else:
-                moved.add(i)
-        kept = {stay[k] for k in rising([to_new[i] for i in stay])}
-        moved.update(i for i in stay if i not in kept)
-    return moved

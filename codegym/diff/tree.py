@@ -1,172 +1,19 @@
-"""The parts of two syntax trees that differ, as flat arrays.
+"""The parts of two syntax trees that differ.
 
-:func:`differing` walks down from the two roots, past everything whose text is equal, so that arrays are built for the
-changed parts alone. :class:`Forest` holds named nodes in preorder; what else stands in a node (keywords, operators,
-punctuation, the text of a string around its escapes) is its ``form``. Equal ``ident`` means equal subtree but for
-blanks (hash-consing). Nothing here recurses.
+:func:`differing` walks down from the two roots, past everything whose text is equal, so that forests are built for the
+changed parts alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from tree_sitter import Node, Tree
 
+from codegym.diff.forest import MOST_NODES, PUNCTUATION, SIGNS, Forest, Place, Side, Token, TooLarge
 from codegym.diff.languages import Language, own_name
 from codegym.diff.lines import Cut, Kept, unequal_blocks
-
-#: Named nodes of one side that are compared; 20,000 take about 0.5 s, and a larger change is read by lines anyway.
-MOST_NODES = 20_000
-
-_PUNCTUATION = frozenset("()[]{},:;.\"'`")
-_SIGNS = frozenset(sign.encode() for sign in _PUNCTUATION)
-
-Form = tuple[bytes | None, ...]  # the tokens and texts of a node in order, None for each named child
-Token = tuple[int, int]
-Place = Callable[[int, int], int | None]  # of a range, in the new file
-
-
-@dataclass(frozen=True)
-class Side:
-    """What is known of one side: ``place`` of a range, and whether the other tree has a kind of node at a place."""
-
-    place: Place
-    has_twin: Callable[[str, int, int], bool]
-
-
-class TooLarge(Exception):  # noqa: N818 - not an error: the way to the fall-back; its text is the diff's note
-    """The changed part is too large to compare as syntax."""
-
-
-@dataclass
-class Forest:
-    """Subtrees of one file in preorder: node i's descendants are i+1 to i+size[i]-1.
-
-    ``parent`` is -1 for the outermost nodes, ``gap`` (of those) the number of equal siblings before them.
-    ``name`` is the symbol that a node defines, or "". ``items`` are a node's children in the order of the text: the
-    number of a named node, or the byte range of a token. ``closed`` nodes are not looked into: no hunk touches them.
-    ``weight`` is the size as if they were. ``side`` says where in the new file what no hunk touches stands.
-    """
-
-    side: Side
-
-    kind: list[str] = field(default_factory=list)
-    start: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
-    parent: list[int] = field(default_factory=list)
-    size: list[int] = field(default_factory=list)
-    form: list[Form] = field(default_factory=list)
-    ident: list[int] = field(default_factory=list)
-    name: list[str] = field(default_factory=list)
-    kids: list[list[int]] = field(default_factory=list)
-    items: list[list[int | Token]] = field(default_factory=list)
-    top: list[int] = field(default_factory=list)
-    closed: list[int] = field(default_factory=list)
-    weight: list[int] = field(default_factory=list)
-    gap: dict[int, int] = field(default_factory=dict)
-    outer: tuple[str, ...] = ()
-    wrapped: bool = False  # the outermost nodes stand in a wrapper that ``outer`` names already
-
-    def place(self, node: int) -> int | None:
-        """Where in the new file a node stands, or None if a hunk touches it."""
-        return self.side.place(self.start[node], self.end[node])
-
-    def symbol(self, node: int) -> str:
-        """The dotted path of the definitions around a node, its own included."""
-        names: list[str] = []
-        while node >= 0:
-            if self.name[node]:
-                names.append(self.name[node])
-            node = self.parent[node]
-        return ".".join([*self.outer, *reversed(names)])
-
-    def own(self, node: int) -> Form:
-        """What a node says itself: its form without children and punctuation."""
-        return tuple(part for part in self.form[node] if part is not None and part not in _SIGNS)
-
-    def add(self, root: Node, gap: int, text: bytes, language: Language, idents: dict[object, int]) -> None:
-        """Append a subtree. Nodes that have a twin on the other side are closed.
-
-        Raises TooLarge.
-        """
-        top = len(self.kind)
-        self.top.append(top)
-        self.gap[top] = gap
-        if not self._enter(root, -1, text, language, idents):
-            return
-        form: list[bytes | None] = []
-        index, children, done = top, iter(root.children), root.start_byte
-        around: list[tuple[int, Iterator[Node], list[bytes | None], int]] = []
-        while True:
-            for child in children:
-                start, end = child.start_byte, child.end_byte
-                if start > done and not (between := text[done:start]).isspace():
-                    form.append(between)
-                done = end
-                if not child.is_named:
-                    form.append(text[start:end])
-                    self.items[index].append((start, end))
-                    continue
-                form.append(None)
-                inner = len(self.kind)
-                self.items[index].append(inner)
-                self.kids[index].append(inner)
-                if self._enter(child, index, text, language, idents):
-                    around.append((index, children, form, done))
-                    index, children, form, done = inner, iter(child.children), [], start
-                    break
-            else:
-                end = self.end[index]
-                if done < end and not (rest := text[done:end]).isspace():
-                    form.append(rest)
-                kids = self.kids[index]
-                self.form[index] = said = tuple(form)
-                key = (self.kind[index], said, tuple([self.ident[kid] for kid in kids]))
-                self.ident[index] = idents.setdefault(key, len(idents))
-                self.size[index] = len(self.kind) - index
-                self.weight[index] += sum([self.weight[kid] for kid in kids])
-                if not around:
-                    return
-                index, children, form, done = around.pop()
-
-    def _enter(self, node: Node, parent: int, text: bytes, language: Language, idents: dict[object, int]) -> bool:
-        """Append a node, and say whether it must be looked into. If not, its text is all that it says."""
-        index = len(self.kind)
-        if index == MOST_NODES:
-            raise TooLarge(f"more than {MOST_NODES} syntax nodes differ")
-        kind, start, end = node.type, node.start_byte, node.end_byte
-        self.kind.append(kind)
-        self.start.append(start)
-        self.end.append(end)
-        self.parent.append(parent)
-        self.size.append(1)
-        self.kids.append([])
-        self.items.append([])
-        name = ""
-        if kind in language.definitions or kind in language.wrappers:
-            around = parent
-            while around >= 0 and self.kind[around] in language.wrappers and not self.name[around]:
-                around = self.parent[around]
-            if not self.wrapped if around < 0 else self.kind[around] not in language.wrappers:
-                name = own_name(node, language)
-        self.name.append(name)
-        weight = 1
-        if node.child_count:
-            place = self.side.place(start, end)
-            if place is None or not self.side.has_twin(kind, place, end - start):
-                self.weight.append(1)
-                self.form.append(())
-                self.ident.append(-1)
-                return True
-            self.closed.append(index)
-            weight = max(1, node.descendant_count // 2)  # about half of all nodes are named
-        said = text[start:end]
-        form = (said,) if said and not said.isspace() else ()
-        self.weight.append(weight)
-        self.form.append(form)
-        self.ident.append(idents.setdefault((kind, form, ()), len(idents)))
-        return False
 
 
 @dataclass(frozen=True)
@@ -196,11 +43,19 @@ class Differing:
 
 
 def differing(
-    old: Tree, old_text: bytes, new: Tree, new_text: bytes, language: Language, kept: Kept, *, closed: bool
+    old: Tree,
+    old_text: bytes,
+    new: Tree,
+    new_text: bytes,
+    language: Language,
+    kept: Kept,
+    *,
+    closed: bool,
+    joined: bool,
 ) -> Differing:
     """The smallest lists of sibling subtrees that hold all differences, under parents that correspond.
 
-    ``closed``: subtrees that no hunk touches are single nodes.
+    ``closed``: subtrees that no hunk touches are single nodes; ``joined``: and neighbours of that sort are one.
     """
     left, right = [(old.root_node, 0)], [(new.root_node, 0)]
     outer: tuple[str, ...] = ()
@@ -235,8 +90,8 @@ def differing(
         return closed and ((kind, at, length) in twins or _stands(old.root_node, kind, kept.back(at), length))
 
     forests = (
-        Forest(Side(kept.of_old, new_has), outer=outer, wrapped=wrapped),
-        Forest(Side(kept.of_new, old_has), outer=outer, wrapped=wrapped),
+        Forest(Side(kept.of_old, new_has, joined), outer=outer, wrapped=wrapped),
+        Forest(Side(kept.of_new, old_has, joined), outer=outer, wrapped=wrapped),
     )
     for node, gap in left:
         forests[0].add(node, gap, old_text, language, idents)
@@ -286,7 +141,7 @@ def _level(a: Node, old_text: bytes, b: Node, new_text: bytes, kept: Kept) -> Le
         return None
     if old_form != new_form:
         # Commas come and go with children; where children stay or are replaced one by one, the node itself differs.
-        texts = ([part for part in form if part is not None and part not in _SIGNS] for form in (old_form, new_form))
+        texts = ([part for part in form if part is not None and part not in SIGNS] for form in (old_form, new_form))
         if all(j - i == m - k for i, j, k, m in blocks) or next(texts) != next(texts):
             return None
     return Level(a, b, left, right, left_signs, right_signs, blocks)
@@ -303,7 +158,7 @@ def _children(node: Node, text: bytes) -> tuple[list[Node], list[Token], list[by
         if start > done and not (between := text[done:start]).isspace():
             form.append(between)
         done = child.end_byte
-        if child.type in _PUNCTUATION:
+        if child.type in PUNCTUATION:
             form.append(text[start:done])
             signs.append((start, done))
         else:

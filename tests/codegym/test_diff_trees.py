@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Tree
 
-from codegym.diff import trees
+from codegym.diff import diff_files, syntax, trees
 from codegym.diff.languages import PYTHON, language_of
 from codegym.diff.lines import cut_file
 from codegym.diff.sources import Written
@@ -49,33 +49,51 @@ def written(tree: Tree) -> list[tuple]:
             depth -= 1
 
 
-@settings(deadline=None, max_examples=100)
+def changed(words: list[bytes], rng: random.Random) -> list[bytes]:
+    """A few words replaced, taken out or doubled."""
+    words = list(words)
+    for _ in range(rng.randint(1, 3)):
+        at, kind = rng.randrange(len(words)), rng.randrange(5)
+        if kind == 0:
+            words[at] += b"x" if words[at][:1].isalpha() else b""
+        elif kind == 1:
+            words[at : at + rng.randint(1, 12)] = []
+        elif kind == 2:
+            to = rng.randrange(len(words))
+            words[to:to] = words[at : at + 12]
+        else:
+            words[at] = rng.choice([b"\n", b"(", b"1", b" ", b"\xc3\xa9", b"\xff", b'"', b"if"])
+        words = words or [b"x"]
+    return words
+
+
+@settings(deadline=None, max_examples=50)
 @given(st.sampled_from(sorted(TEXTS)), st.integers(0, 10**6))
 def test_a_text_that_changes_again_and_again(path, seed):
     rng = random.Random(seed)
     language = language_of(path)
     words = WORD.findall(TEXTS[path])
-    text = b"".join(words)
     for _ in range(5):
-        changed = list(words)
-        for _ in range(rng.randint(1, 3)):
-            at, kind = rng.randrange(len(changed)), rng.randrange(5)
-            if kind == 0:
-                changed[at] += b"x" if changed[at][:1].isalpha() else b""
-            elif kind == 1:
-                changed[at : at + rng.randint(1, 12)] = []
-            elif kind == 2:
-                to = rng.randrange(len(changed))
-                changed[to:to] = changed[at : at + 12]
-            else:
-                changed[at] = rng.choice([b"\n", b"(", b"1", b" ", b"\xc3\xa9", b"\xff", b'"', b"if"])
-            changed = changed or [b"x"]
-        new = b"".join(changed)
-        found = parse_both(language, text, new, cut_file(text, new, Written()).cuts)[1]
+        then = changed(words, rng)
+        old, new = b"".join(words), b"".join(then)
+        found = parse_both(language, old, new, cut_file(old, new, Written()).cuts)[1]
         trees.forget()
         assert written(found) == written(parse(language, new))
         if not found.root_node.has_error:  # else the next step would be parsed from the start
-            words, text = changed, new
+            words = then
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.sampled_from(sorted(TEXTS)), st.integers(0, 10**6))
+def test_what_no_hunk_touches_is_skipped_without_consequence(path, seed):
+    """The changes are those that are found where each untouched neighbour is a node of its own."""
+    words = WORD.findall(TEXTS[path])
+    old, new = {path: b"".join(words)}, {path: b"".join(changed(words, random.Random(seed)))}
+    found = diff_files(old, new)
+    with pytest.MonkeyPatch.context() as patch:
+        one_by_one = lambda *given, joined, real=syntax.differing, **named: real(*given, joined=False, **named)  # noqa: E731
+        patch.setattr(syntax, "differing", one_by_one)
+        assert diff_files(old, new) == found
 
 
 def test_only_what_changed_is_parsed_again(monkeypatch):
