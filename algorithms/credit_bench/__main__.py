@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import sys
 from collections.abc import Sequence
@@ -11,8 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import benchmarks
-from algorithms.credit_bench import bench, report, truth
+from algorithms.credit_bench import bench, quixbugs, report, truth
 from algorithms.credit_bench.policies import STRENGTHS, from_checkpoint
+from algorithms.credit_bench.policies import replies as scripted
+from benchmarks.data import MissingData
+
+POLICIES = (*STRENGTHS, "quixbugs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,6 +29,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--bugs", type=int, default=4, help="bugs per task")
     parser.add_argument("--functions", type=int, default=5, help="functions per task")
     parser.add_argument("--methods", default="", help="names from the table, separated by ';' (default: all)")
+    parser.add_argument(
+        "--policies",
+        default=",".join(POLICIES),
+        help="whose replies, separated by commas (default: %(default)s); --checkpoint adds its own",
+    )
+    parser.add_argument(
+        "--quixbugs", help="the QuixBugs repository (default: ~/.cache/codegym/quixbugs, if it is there)"
+    )
     parser.add_argument("--checkpoint", default="", help="a trained model whose replies are used too")
     parser.add_argument("--gradient-groups", type=int, default=400, help="groups on the enumerable policy")
     parser.add_argument("--seed", type=int, default=0)
@@ -33,27 +46,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         methods = args.methods.split(";") if args.methods else list(bench.METHODS)
         rows: list[bench.Row] = []
+        policies = args.policies.split(",") if args.policies else []
+        for policy in policies:
+            if policy not in POLICIES:
+                raise ValueError(f"--policies: there is no {policy!r}; there are: {', '.join(POLICIES)}")
         with contextlib.closing(
             benchmarks.load("repair", level="tiny", n_bugs=args.bugs, functions=args.functions)
         ) as tasks:
             judge = truth.hidden_judge(tasks)
-            for policy in STRENGTHS:
-                cases = list(bench.scripted_cases(tasks, judge, range(args.tasks), policy, args.replies, args.seed))
+            for policy in (policy for policy in policies if policy != "quixbugs"):
+                replies = functools.partial(scripted, policy=STRENGTHS[policy], count=args.replies, seed=args.seed)
+                cases = list(bench.scripted_cases(tasks.tasks("train")[: args.tasks], judge, replies))
                 rows += bench.rows(cases, policy, sizes, methods, judge)
             if args.checkpoint:
                 env = [f"env.kwargs.n_bugs={args.bugs}", f"env.kwargs.functions={args.functions}"]
                 cases = []
                 for group in from_checkpoint(args.checkpoint, args.tasks, args.replies, env):
                     truth.score(judge, group)
-                    cases.append(truth.case(judge, group, {}))
+                    cases.append(truth.case(judge, group))
                 rows += bench.rows(cases, "checkpoint", sizes, methods, judge)
+        if "quixbugs" in policies:
+            rows += _quixbugs(args, sizes, methods)
         gradients = bench.gradients(methods, groups=args.gradient_groups)
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     args.out.mkdir(parents=True, exist_ok=True)
-    policies = dict.fromkeys(row.policy for row in rows)
-    text = "\n".join(f"### {policy}\n\n{report.table(rows, gradients, policy)}" for policy in policies)
+    names = dict.fromkeys(row.policy for row in rows)
+    text = "\n".join(f"### {name}\n\n{report.table(rows, gradients, name)}" for name in names)
     (args.out / "credit.md").write_text(text)
     data = {
         "settings": vars(args) | {"out": str(args.out)},
@@ -64,6 +84,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     report.plot(rows, args.out / "credit.svg")
     sys.stdout.write(f"{text}\nwritten: {args.out}/credit.md, credit.json, credit.svg\n")
     return 0
+
+
+def _quixbugs(args: argparse.Namespace, sizes: Sequence[int], methods: Sequence[str]) -> list[bench.Row]:
+    """The figures on QuixBugs; none, and a line that says why, without its data."""
+    with contextlib.closing(benchmarks.load("quixbugs", path=args.quixbugs)) as programs:
+        try:
+            tasks = quixbugs.tasks(programs, args.tasks)
+        except MissingData as missing:
+            sys.stderr.write(f"quixbugs is left out: {missing}\n")
+            return []
+        judge = truth.hidden_judge(programs, comments=True)
+        replies = functools.partial(quixbugs.replies, count=args.replies, seed=args.seed)
+        cases = list(bench.scripted_cases(tasks, judge, replies, by_symbol=False))
+        return list(bench.rows(cases, "quixbugs", sizes, methods, judge))
 
 
 if __name__ == "__main__":

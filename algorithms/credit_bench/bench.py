@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -13,9 +13,9 @@ from algorithms.core.groups import credits, episode_returns
 from algorithms.core.statistics import keep_group
 from algorithms.core.trajectory import Credit, Trajectory
 from algorithms.credit_bench import gradient, measure, truth
-from algorithms.credit_bench.policies import STRENGTHS, replies, trajectory
+from algorithms.credit_bench.policies import trajectory
 from algorithms.didpo.judge import Judge
-from benchmarks.base import Benchmark
+from benchmarks.base import Task
 
 REWARDS = ("fractional", "all-or-nothing")
 #: Methods whose credit differs on one turn: what others differ in is the loss, or states of later turns.
@@ -34,10 +34,12 @@ METHODS: dict[str, tuple[str, dict]] = {
     "didpo marginal + A_E": ("didpo", {"estimator": "marginal", "content": "sum"}),
     "didpo regression": ("didpo", {"estimator": "regression"}),
     "didpo regression + A_E": ("didpo", {"estimator": "regression", "content": "sum"}),
+    "didpo regression of regions": ("didpo", {"estimator": "regression", "place": "path"}),
     "didpo counterfactual": ("didpo", {"estimator": "counterfactual"}),
     "didpo shapley": ("didpo", {"estimator": "shapley"}),
+    "didpo shapley of regions": ("didpo", {"estimator": "shapley", "place": "path"}),
 }
-EXECUTES = ("didpo counterfactual", "didpo shapley")
+EXECUTES = ("didpo counterfactual", "didpo shapley", "didpo shapley of regions")
 
 
 @dataclass(frozen=True)
@@ -78,20 +80,19 @@ def make(method: str, judge: Judge | None = None) -> Callable[[Sequence[list[Tra
 
 
 def scripted_cases(
-    bench: Benchmark, judge: Judge, indices: Sequence[int], policy: str, count: int, seed: int
+    tasks: Iterable[Task], judge: Judge, replies: Callable[[Task], Sequence[str]], by_symbol: bool = True
 ) -> Iterator[truth.Case]:
-    """Per task one case of ``count`` trajectories of a policy of :data:`STRENGTHS`, its truth known."""
-    for index in indices:
-        task = bench.tasks("train")[index]
+    """Per task one case of the trajectories of these replies, its truth known; see :func:`truth.case`."""
+    for task in tasks:
         made: dict[str, Trajectory] = {}
         group = []
-        for member, reply in enumerate(replies(task, STRENGTHS[policy], count, seed)):
+        for member, reply in enumerate(replies(task)):
             if reply not in made:
                 made[reply] = trajectory(task, reply, 0)
             turn = made[reply].turns[0]
             group.append(Trajectory(task.id, member, [type(turn)(**vars(turn))]))
         truth.score(judge, group)
-        yield truth.case(judge, group, {})
+        yield truth.case(judge, group, by_symbol)
 
 
 def split(cases: Sequence[truth.Case], size: int) -> list[truth.Case]:

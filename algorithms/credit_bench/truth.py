@@ -32,12 +32,14 @@ class Case:
     values: list[np.ndarray]
 
 
-def hidden_judge(bench: Benchmark) -> Judge:
-    """A judge by the hidden tests that runs files once which differ in comments only."""
+def hidden_judge(bench: Benchmark, comments: bool = False) -> Judge:
+    """A judge by the hidden tests. Files that differ in ``#`` comments only are run once, unless ``comments`` count:
+    elsewhere the sign may stand in a string."""
     plain: dict[tuple[str, bytes], float] = {}
 
     def evaluate(task_id: str, files: Files) -> float:
-        key = (task_id, b"\0".join(_COMMENT.sub(b"", files[path]) for path in sorted(files)))
+        texts = (files[path] for path in sorted(files))
+        key = (task_id, b"\0".join(text if comments else _COMMENT.sub(b"", text) for text in texts))
         if key not in plain:
             grade = bench.grade(bench.task(task_id), files)
             if grade.infra_error is not None:
@@ -55,13 +57,15 @@ def score(judge: Judge, trajectories: Sequence[Trajectory]) -> None:
         own.resolved = own.score == 1.0
 
 
-def case(judge: Judge, group: list[Trajectory], known: dict[bytes, tuple]) -> Case:
-    """The changes and exact values of a group of one turn each. ``known`` remembers replies of the task."""
+def case(judge: Judge, group: list[Trajectory], by_symbol: bool = True) -> Case:
+    """The changes and exact values of a group of one turn each. A change is what a reply does to a definition, or with
+    ``by_symbol=False`` to a region of the file."""
+    known: dict[bytes, tuple] = {}
     spans, values = [], []
     for own in group:
         reply = own.turns[0].reply
         if reply not in known:
-            changes = [visit for place in places_of([own]) for visit in place.visits if visit.hunks]
+            changes = [visit for place in places_of([own], by_symbol) for visit in place.visits if visit.hunks]
             value = judge.value(own.task_id, judge.base(own.task_id), own.turns[0], [c.hunks for c in changes])
             known[reply] = ([change.spans for change in changes], shapley.exact(len(changes), value))
         spans.append(known[reply][0])

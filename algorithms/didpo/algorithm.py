@@ -38,7 +38,9 @@ class DidpoConfig:
     g0: float = option(8.0, "trajectories at which it saturates (published)")
     shape: str = option("exp", "of the groupability score: exp (published), log or linear")
     place: str = option(
-        "symbol", "symbol: equal text in another function is another change; path: only in another file"
+        "symbol",
+        "within: equal text is another change in another function (symbol) or only in another file (path);"
+        " the others: a place is a definition (symbol) or a region of the file (path)",
     )
     std: bool = option(True, "divide the episode advantage by its standard deviation, as GRPO")
     diff_std: bool = option(False, "within: divide the diff advantage by the anchor group's standard deviation")
@@ -167,7 +169,8 @@ class Didpo:
         score = Score(self.config.s0, self.config.g0, self.config.shape)
         anchors: list[Anchor] = []
         pieces: _Pieces = [[[] for _ in trajectory.turns] for trajectory in group]
-        for place, values in worth(group, self.config.estimator, self.config.gamma, self.judge):
+        by_symbol = self.config.place == "symbol"
+        for place, values in worth(group, self.config.estimator, self.config.gamma, self.judge, by_symbol):
             if self.config.center and self.config.estimator in BY_EXECUTION:
                 values = center(values)
             occurrences, advantages, lines = [], [], 0

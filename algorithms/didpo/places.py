@@ -1,7 +1,7 @@
 """Places that trajectories had before them, and what each wrote there: the groups of all estimators but the published.
 
 A place is a definition of a file (``path``, symbol) **with the text it has at that moment**, at a turn; text outside of
-definitions is a place by the region of the file that is replaced. Every trajectory that reached the turn with the
+definitions is a place by the region of the file that is replaced, and with ``by_symbol=False`` all text is. Every trajectory that reached the turn with the
 place as it is belongs to it: what it wrote there is its *variant*, and leaving it alone is one, too. Two variants are
 the same where the same units (:mod:`algorithms.didpo.units`) took the place of as many bytes; comments alone are no
 unit, so where nothing else changed the bytes themselves count.
@@ -47,14 +47,14 @@ class Place:
     visits: list[Visit] = field(default_factory=list)
 
 
-def places_of(group: Sequence[Trajectory]) -> list[Place]:
+def places_of(group: Sequence[Trajectory], by_symbol: bool = True) -> list[Place]:
     """Every place that some trajectory changed, in order of turn and key."""
     text: list[dict[Key, Hashable]] = [{} for _ in group]  # what each trajectory made of each place so far
     found: list[Place] = []
     for number in range(max((len(trajectory.turns) for trajectory in group), default=0)):
         present = [member for member, trajectory in enumerate(group) if number < len(trajectory.turns)]
         turns = {member: group[member].turns[number] for member in present}
-        changes = _changes(turns)
+        changes = _changes(turns, by_symbol)
         alike = len({turn.state_before for turn in turns.values()}) == 1
         contents = {
             (member, key): _content(turns[member], hunks, alike)
@@ -83,13 +83,13 @@ def _place(key, number, members, changes, contents, turns) -> Place:
     return place
 
 
-def _changes(turns: dict[int, Turn]) -> dict[int, dict[Key, list[tuple[str, Hunk]]]]:
+def _changes(turns: dict[int, Turn], by_symbol: bool) -> dict[int, dict[Key, list[tuple[str, Hunk]]]]:
     """Per trajectory the hunks of each place."""
     result: dict[int, dict[Key, list[tuple[str, Hunk]]]] = {member: {} for member in turns}
     loose: dict[tuple[str, str], list[tuple[int, Hunk]]] = {}
     for member, turn in turns.items():
         for file in turn.diff.files:
-            symbols = Places(file, by_symbol=True)
+            symbols = Places(file, by_symbol)
             for hunk in file.hunks:
                 key = symbols.of_hunk(hunk)
                 if key[1]:

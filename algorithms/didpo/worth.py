@@ -28,10 +28,10 @@ EXACT_UP_TO, ORDERS = 10, 64
 
 
 def worth(
-    group: Sequence[Trajectory], estimator: str, gamma: float, judge: Judge | None = None
+    group: Sequence[Trajectory], estimator: str, gamma: float, judge: Judge | None = None, by_symbol: bool = True
 ) -> list[tuple[Place, np.ndarray]]:
     """Places and A_D [visits]. Unchanged visits have one too, except by execution: nothing done is worth 0."""
-    places = places_of(group)
+    places = places_of(group, by_symbol)
     if estimator in FROM_ROLLOUTS:
         return list(zip(places, _from_rollouts(group, places, estimator, gamma), strict=True))
     assert judge is not None

@@ -68,6 +68,7 @@ def new_figure(rows: int, columns: int, height: float | None = None) -> tuple[An
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "codegym"  # the same run gives the same bytes
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text as text: a tenth of the size
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(rows, columns, figsize=(3.6 * columns + 1, height or 2.6 * rows), squeeze=False)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import benchmarks
 from algorithms.core.trajectory import Credit
-from algorithms.credit_bench import bench, gradient, measure, truth
+from algorithms.credit_bench import bench, gradient, measure, quixbugs, truth
 from algorithms.credit_bench.__main__ import main
 from algorithms.credit_bench.policies import STRENGTHS, replies, tokens, trajectory
 from codegym.diff import apply
@@ -44,6 +46,10 @@ def tiny():
         yield made
 
 
+def scripted(strength, count):
+    return functools.partial(replies, policy=STRENGTHS[strength], count=count, seed=0)
+
+
 def test_scripted_policies_write_what_their_chances_say(tiny):
     task = tiny.tasks("train")[0]
     always = type(STRENGTHS["weak"])(right=1.0, favourite=0.0, other=0.0, reword=0.0)
@@ -62,7 +68,7 @@ def _fixed(task):
 
 def test_the_truth_of_right_lines_is_positive_and_of_comments_zero(tiny):
     judge = truth.hidden_judge(tiny)
-    (one,) = bench.scripted_cases(tiny, judge, [1], "medium", 24, seed=0)
+    (one,) = bench.scripted_cases(tiny.tasks("train")[1:2], judge, scripted("medium", 24))
     for own, values in zip(one.group, one.values, strict=True):
         start = judge.score(own.task_id, judge.base(own.task_id))
         assert values.sum() == pytest.approx(own.score - start)
@@ -83,13 +89,45 @@ def test_the_truth_of_right_lines_is_positive_and_of_comments_zero(tiny):
 
 def test_credit_by_shapley_values_is_right_and_grpo_s_less_so(tiny):
     judge = truth.hidden_judge(tiny)
-    cases = list(bench.scripted_cases(tiny, judge, range(3), "weak", 32, seed=0))
+    cases = list(bench.scripted_cases(tiny.tasks("train")[:3], judge, scripted("weak", 32)))
     methods = ["grpo", "didpo marginal", "didpo regression", "didpo shapley"]
     found = {row.method: row for row in bench.rows(cases, "weak", [16], methods, judge) if row.reward == "fractional"}
     assert found["didpo shapley"].auc == 1
     assert found["didpo shapley"].wasted == 0
     assert found["grpo"].auc < found["didpo marginal"].auc < 1
     assert found["didpo regression"].auc > 0.9
+
+
+@pytest.fixture(scope="module")
+def programs():
+    path = Path(__file__).parents[3] / "shared" / "data" / "quixbugs"
+    if not path.exists():
+        pytest.skip(f"no QuixBugs at {path}")
+    with contextlib.closing(benchmarks.load("quixbugs", path=path)) as made:
+        yield made
+
+
+def test_replies_to_every_quixbugs_program_apply_and_pack_several_changes(programs):
+    tasks = quixbugs.tasks(programs, 99)
+    assert len(tasks) > 20
+    most = []
+    for task in tasks:
+        made = quixbugs.replies(task, 12, seed=0)
+        assert made == quixbugs.replies(task, 12, seed=0)
+        groups = [trajectory(task, reply, 0) for reply in made]  # raises where an edit does not fit
+        most.append(max(sum(len(file.hunks) for file in own.turns[0].diff.files) for own in groups))
+    assert np.mean(np.array(most) >= 3) > 0.8
+
+
+def test_regions_tell_changes_of_one_function_apart(programs):
+    (task,) = (task for task in quixbugs.tasks(programs, 99) if task.id == "quixbugs/find_in_sorted")
+    judge = truth.hidden_judge(programs, comments=True)
+    made = functools.partial(quixbugs.replies, count=16, seed=0)
+    cases = list(bench.scripted_cases([task], judge, made, by_symbol=False))
+    methods = ["didpo regression", "didpo regression of regions", "didpo shapley of regions"]
+    found = {row.method: row.auc for row in bench.rows(cases, "", [16], methods, judge) if row.reward == "fractional"}
+    assert found["didpo shapley of regions"] == 1
+    assert found["didpo regression of regions"] > found["didpo regression"]
 
 
 def test_the_true_gradient_is_the_derivative_of_the_expected_reward():
@@ -138,12 +176,18 @@ def test_a_method_that_compares_all_groups_of_a_step_gets_them_at_once(monkeypat
 
 def test_the_bench_writes_its_figures(tmp_path, capsys):
     small = ["--tasks", "1", "--bugs", "2", "--functions", "3", "--replies", "8", "--sizes", "4,8"]
-    options = [*small, "--methods", "grpo;didpo marginal", "--gradient-groups", "9"]
+    options = [*small, "--methods", "grpo;didpo marginal", "--gradient-groups", "9", "--quixbugs", str(tmp_path / "no")]
     assert main([*options, "--out", str(tmp_path)]) == 0
-    assert "didpo marginal" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "didpo marginal" in told.out
+    assert told.err.startswith("quixbugs is left out: the data of quixbugs is not at")
     data = json.loads((tmp_path / "credit.json").read_text())
     assert {row["method"] for row in data["rows"]} == {"grpo", "didpo marginal"}
     assert (tmp_path / "credit.svg").read_text().startswith("<?xml")
     capsys.readouterr()
     assert main([*small, "--methods", "none", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith("error: no method named 'none'; there are: grpo; ")
+    assert main([*small, "--policies", "best", "--out", str(tmp_path)]) == 2
+    assert (
+        capsys.readouterr().err == "error: --policies: there is no 'best'; there are: weak, medium, strong, quixbugs\n"
+    )
