@@ -72,6 +72,13 @@ class WorkspaceError(ValueError):
     """A path outside the workspace, or a workspace over its budget: the caller's or the code's doing."""
 
 
+def command(argv: Sequence[str]) -> list[str]:
+    """The ``argv`` of a run as strings. Raises ValueError where it is none."""
+    if not argv or isinstance(argv, str):
+        raise ValueError("argv must be a non-empty list of strings, e.g. ['sh', '-c', 'make']")
+    return [str(argument) for argument in argv]
+
+
 class Snapshot(abc.ABC):
     """The files of a workspace at one moment: folders, regular files and symlinks with their modes and times.
 

@@ -47,13 +47,12 @@ class JobResult:
 
     Attributes:
         exec: its end; stdout and stderr are what the code printed.
-        messages: what the program passed to ``emit``, whole messages only, in order.
-        output_truncated: ``emit`` sent more than ``Limits.output_bytes``; the rest is lost.
+        messages: what the program passed to ``emit``, in order: whole messages only, and of more than
+            ``Limits.output_bytes`` the first ones.
     """
 
     exec: ExecResult
     messages: tuple[bytes, ...]
-    output_truncated: bool = False
 
     @property
     def output(self) -> bytes:
@@ -192,7 +191,7 @@ class Runner:
         finally:
             os.close(payload)
             self._free.put(worker)
-        return JobResult(result, frames(emitted.data), emitted.truncated)
+        return JobResult(result, frames(emitted.data))
 
     def close(self) -> None:
         """Wait for the jobs that run, and free everything. May be called twice."""

@@ -18,14 +18,17 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox import archive, files
-from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot
+from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, command
 from sandbox.collect import Stream, anonymous, collect, pipe
+from sandbox.ground import ProcessGround, descriptors
 from sandbox.namespaces.family import codes
 from sandbox.runner import Link, Worker
+from sandbox.session import ShellSession
 
 _CHILDREN = resource.RUSAGE_CHILDREN
 
@@ -90,7 +93,7 @@ def _spawn(
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [str(a) for a in argv],
+        argv,
         cwd=cwd,
         stdin=stdio[0],
         stdout=stdio[1],
@@ -128,6 +131,7 @@ class UnsafeSandbox(Sandbox):
         os.mkdir(self._work)
         self._dirfd = os.open(self._work, os.O_RDONLY | os.O_DIRECTORY)
         self._lock = threading.Lock()
+        self._shells: weakref.WeakSet[ShellSession] = weakref.WeakSet()
 
     def run(
         self,
@@ -138,18 +142,17 @@ class UnsafeSandbox(Sandbox):
         cwd: str = ".",
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
-        if not argv or isinstance(argv, str):
-            raise ValueError("argv must be a non-empty list of strings, e.g. ['sh', '-c', 'make']")
+        asked = command(argv)
         with self._lock:
             self._check()
             streams, (out, err) = _streams(self.limits.output_bytes, 2)
             given = anonymous(stdin)
             try:
                 try:
-                    process = _spawn(argv, os.path.join(self._work, cwd), (given, out, err), self._work, env or {})
+                    process = _spawn(asked, os.path.join(self._work, cwd), (given, out, err), self._work, env or {})
                 except (OSError, ValueError) as error:
                     code = 127 if isinstance(error, FileNotFoundError) else 126
-                    return ExecResult(code, b"", f"{argv[0]}: {error}\n".encode(), False, False, False, 0.0, 0.0)
+                    return ExecResult(code, b"", f"{asked[0]}: {error}\n".encode(), False, False, False, 0.0, 0.0)
                 finally:
                     _close([given, out, err])
                 return _finish(process, streams, self.limits.wall_s if timeout is None else timeout)
@@ -182,6 +185,7 @@ class UnsafeSandbox(Sandbox):
             raise ValueError("restore needs an open snapshot of a sandbox with backend='unsafe'")
         with self._lock:
             self._check()
+            self._end_shells()
             fresh = tempfile.mkdtemp(dir=self._folder.name)
             root = os.open(fresh, os.O_RDONLY | os.O_DIRECTORY)
             try:
@@ -203,11 +207,34 @@ class UnsafeSandbox(Sandbox):
             raise
         return other
 
+    def shell(self) -> ShellSession:
+        def spawn(fds: Sequence[int]) -> int:
+            given = (fds[0], fds[1], fds[2])
+            process = _spawn(descriptors(fds), self._work, given, self._work, {}, fds[3:])
+            process.returncode = 0  # this object is not the one that waits for it
+            return process.pid
+
+        with self._lock:
+            self._check()
+            opened = ShellSession(ProcessGround(self.limits, spawn, _in_sessions))
+            self._shells.add(opened)
+            return opened
+
+    def _end_shells(self) -> None:
+        for opened in list(self._shells):
+            opened.close()
+
     def close(self) -> None:
+        self._end_shells()
         if self._dirfd >= 0:
             os.close(self._dirfd)
             self._dirfd = -1
             self._folder.cleanup()
+
+
+def _in_sessions(processes: dict[int, tuple[int, int]], shells: set[int]) -> set[int]:
+    """The processes in the sessions of these shells. That of an ended shell lasts as long as a process is in it."""
+    return {pid for pid, (_, session) in processes.items() if session in shells}
 
 
 class UnsafeWorker(Worker):

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
 from sandbox import files
-from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, WorkspaceError
+from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, WorkspaceError, command
 from sandbox.collect import cpu_exhausted, exit_code
 from sandbox.docker import image as images
 from sandbox.docker.container import Container
 from sandbox.docker.daemon import client, is_podman, prune_once
 from sandbox.docker.frames import DATA, ERR, FILE, OUT, PIECE, RESULT
+from sandbox.docker.shell import DockerShell
 from sandbox.docker.snapshot import DockerSnapshot
 from sandbox.namespaces import bwrap
 from sandbox.namespaces.family import ENVIRONMENT
@@ -47,6 +49,7 @@ class DockerSandbox(Sandbox):
         self.limits = limits
         self._image, self._network, self._read_only = image, network, tuple(read_only)
         self._lock = threading.Lock()
+        self._shells: weakref.WeakSet[DockerShell] = weakref.WeakSet()
         self._pid = os.getpid()
         self._dead = ""
         api = client()
@@ -69,8 +72,7 @@ class DockerSandbox(Sandbox):
         cwd: str = ".",
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
-        if not argv or isinstance(argv, str):
-            raise ValueError("argv must be a non-empty list of strings, e.g. ['sh', '-c', 'make']")
+        asked = command(argv)
         if len(stdin) > _STDIN_BYTES:
             raise ValueError(f"stdin holds {len(stdin)} bytes, Docker takes {_STDIN_BYTES}: write it to a file instead")
         with self._lock:
@@ -79,7 +81,7 @@ class DockerSandbox(Sandbox):
             cap = self.limits.output_bytes
             kept: dict[int, list[bytes]] = {OUT: [], ERR: []}
             last = b""
-            request = ("run", [str(a) for a in argv], cwd, {**self._environment, **(env or {})}, float(wall), cap)
+            request = ("run", asked, cwd, {**self._environment, **(env or {})}, float(wall), cap)
             for kind, body in self._call(*request, data=[stdin], patience=wall + _GRACE_S):
                 if kind in kept:
                     kept[kind].append(body)
@@ -164,6 +166,7 @@ class DockerSandbox(Sandbox):
         if not isinstance(snapshot, DockerSnapshot):
             raise ValueError(f"{type(snapshot).__name__} is no snapshot of backend='docker': it restores only its own")
         snapshot.check()
+        self._end_shells()
         # What is there goes first, as both may not fit at once; it comes back if the other does not.
         with self._lock, self._pack() as before:
             try:
@@ -187,7 +190,19 @@ class DockerSandbox(Sandbox):
                 raise
             return other
 
+    def shell(self) -> DockerShell:
+        opened = DockerShell(self._call, self.limits, self._environment, _GRACE_S)
+        self._shells.add(opened)
+        return opened
+
+    def _end_shells(self) -> None:
+        """Their processes are in the workspace that is about to go."""
+        for opened in list(self._shells):
+            opened.close()
+
     def close(self) -> None:
+        for opened in list(self._shells):
+            opened.closed = True
         self._dead = self._dead or "it was closed"
         self._container.close()
 

@@ -8,6 +8,7 @@ import time
 
 from sandbox.docker.frames import DONE, ERR, FAIL, HEADER, OUT, RESULT
 from sandbox.namespaces import init
+from sandbox.processes import below, end, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def send(request: int, kind: int, body: bytes = b"") -> None:
         rest = rest[os.write(1, rest) :]
 
 
-def _oom_kills() -> int:
+def oom_kills() -> int:
     """How many processes of this container the kernel has killed for memory so far."""
     for path in _OOM_COUNTS:
         try:
@@ -46,6 +47,7 @@ class Command:
         stdin: a descriptor of what it reads.
         timeout: seconds until it is killed.
         cap: bytes kept of each stream.
+        shells: the processes that keep shells: these, and what is below them, do not end with it.
     """
 
     def __init__(
@@ -57,13 +59,14 @@ class Command:
         what: tuple[list[str], str, dict[str, str]],
         timeout: float,
         cap: int,
+        shells: set[int],
     ) -> None:
-        self.request = request
+        self.request, self._shells = request, shells
         self.expired = False
         (out, out_write), (err, err_write), (self._failure, failure_write) = os.pipe(), os.pipe(), os.pipe()
         for fd in (out, err):
             os.set_blocking(fd, False)
-        self._oom_before = _oom_kills()
+        self._oom_before = oom_kills()
         try:
             self._main = os.fork()
             if self._main == 0:
@@ -107,15 +110,26 @@ class Command:
         """Kill everything if its time is over."""
         if not self.expired and time.monotonic() >= self._deadline:
             self.expired = True
-            init._kill_all()
+            self._end_all()
+
+    def _end_all(self) -> bool:
+        """Kill all but the shells. False: in the end them too, as it had no end."""
+        if self._shells and end(self._others):
+            return True
+        init._kill_all()
+        return False
+
+    def _others(self) -> set[int]:
+        processes = table()
+        return set(processes) - {1} - self._shells - below(self._shells, processes)
 
     def ended(self) -> bool:
         """Whether the main process has ended; then all else is killed too, and the host is told."""
         self._status, self._cpu = init._reap(self._main, self._status, self._cpu, os.WNOHANG)
         if self._status is None:
             return False
-        init._kill_all()
-        self._status, self._cpu = init._reap(self._main, self._status, self._cpu, 0)
+        flags = os.WNOHANG if self._end_all() else 0
+        self._status, self._cpu = init._reap(self._main, self._status, self._cpu, flags)
         for fd in self._kinds:
             budget = _DRAIN
             while budget and self.take(fd):
@@ -126,7 +140,7 @@ class Command:
         if failed:
             send(self.request, FAIL, b"M" + failed)
         else:
-            oom = _oom_kills() > self._oom_before
+            oom = oom_kills() > self._oom_before
             result = RESULT.pack(self._status or 0, self._cpu, self.expired, oom, self._truncated)
             send(self.request, DONE, result)
         return True

@@ -33,10 +33,12 @@ _MODULES = (
     "sandbox.namespaces.seccomp",
     "sandbox.namespaces.init",
     "sandbox.docker.frames",
+    "sandbox.processes",
     "sandbox.docker.tree",
     "sandbox.docker.command",
     "sandbox.docker.inside",
 )
+SHELL_MODULES = ("sandbox.collect", "sandbox.shell", "sandbox.session", "sandbox.ground", "sandbox.docker.inside_shell")
 # Reads the length of (modules, configuration) and then these from stdin, and boots the last module.
 _BOOT = """
 import os, sys, marshal
@@ -48,21 +50,24 @@ def take(n):
             os._exit(0)
         b += c
     return b
+def load(modules):
+    kind = type(sys)
+    for name, text in modules:
+        for package in (name.rsplit(".", 1)[0], "sandbox"):
+            sys.modules.setdefault(package, kind(package)).__path__ = []
+        module = sys.modules[name] = kind(name)
+        exec(compile(text, "<" + name + ">", "exec", dont_inherit=True), module.__dict__)
+        setattr(sys.modules[name.rsplit(".", 1)[0]], name.rsplit(".", 1)[1], module)
+    return module
 modules, config = marshal.loads(take(int.from_bytes(take(4), "little")))
-kind = type(sys)
-for name, text in modules:
-    for package in (name.rsplit(".", 1)[0], "sandbox"):
-        sys.modules.setdefault(package, kind(package)).__path__ = []
-    module = sys.modules[name] = kind(name)
-    exec(compile(text, "<" + name + ">", "exec", dont_inherit=True), module.__dict__)
-    setattr(sys.modules[name.rsplit(".", 1)[0]], name.rsplit(".", 1)[1], module)
-sys.modules[name].boot(config)
+load(modules).boot(config, load)
 """
 
 
-def _sources() -> list[tuple[str, str]]:
+def sources(names: Sequence[str] = _MODULES) -> list[tuple[str, str]]:
+    """The modules that run inside, as text: by default those of PID 1."""
     root = Path(__file__).parents[2]
-    return [(name, (root / (name.replace(".", "/") + ".py")).read_text()) for name in _MODULES]
+    return [(name, (root / (name.replace(".", "/") + ".py")).read_text()) for name in names]
 
 
 class Container:
@@ -95,7 +100,7 @@ class Container:
             self._finish = weakref.finalize(self, _end, os.getpid(), api, container, connected)
             try:
                 self.channel = _connect(container, connected)
-                boot = marshal.dumps((_sources(), self._config(limits, disk)), 4)
+                boot = marshal.dumps((sources(), self._config(limits, disk)), 4)
                 self.channel.raw(len(boot).to_bytes(4, "little") + boot)
                 self.channel.next(0, _START_S)
             except DockerException as error:
@@ -119,6 +124,7 @@ class Container:
             "files": limits.files,
             "cpu_s": ceil(limits.cpu_s),
             "last_capability": 63,
+            "limits": dict(vars(limits)),
         }
 
     def close(self) -> None:

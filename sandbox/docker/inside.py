@@ -4,7 +4,8 @@ The host sends this module and those it uses as text to the image's own ``python
 Python 3.8 or newer. It talks with the host over its standard input and output, in the frames of ``frames.py``. End of
 input ends it, and the kernel then ends everything inside.
 
-    to it    CALL      marshal of (name, arguments...): run, write, append, read, export, pack, unpack
+    to it    CALL      marshal of (name, arguments...): run, write, append, read, export, pack, unpack, shell,
+             shell_run, shell_kill, shell_close
              DATA      bytes for the call of this request that follows: stdin of a command
     from it  OUT, ERR  what a command printed, up to its cap, as it comes
              FILE      a path; the DATA frames after it are that file
@@ -18,6 +19,7 @@ memory limit counts this process too.
 from __future__ import annotations
 
 import _signal as signal
+import _socket
 import ctypes
 import errno
 import gc
@@ -32,11 +34,14 @@ from sandbox.docker import tree
 from sandbox.docker.command import Command, send
 from sandbox.docker.frames import DATA, DONE, FAIL, FILE, HEADER, PIECE
 from sandbox.namespaces import init, seccomp
+from sandbox.processes import below, end, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
+_DATAGRAM = 1 << 16
 _BOX, _WORK = "/box", "/box/work"
 
 
@@ -49,8 +54,9 @@ def _nameless() -> int:
 
 
 class _Server:
-    def __init__(self, config: dict[str, Any]) -> None:
-        self.config = config
+    def __init__(self, config: dict[str, Any], load: Callable[[list[tuple[str, str]]], Any]) -> None:
+        self.config, self.load = config, load
+        self.shells: dict[int, list[Any]] = {}  # the descriptor of its socket: socket, process, call that it answers
         self.incoming = bytearray()
         self.data: dict[int, int] = {}  # request -> descriptor of what its DATA frames gave
         self.running: Command | None = None
@@ -93,7 +99,7 @@ class _Server:
         while True:
             run = self.running
             poll = select.poll()
-            for fd in (0, self.wake, *(run.readable if run else ())):
+            for fd in (0, self.wake, *self.shells, *(run.readable if run else ())):
                 poll.register(fd, select.POLLIN)
             ready = [fd for fd, _ in poll.poll(run.wait_ms if run else None)]
             if run is not None:
@@ -103,6 +109,9 @@ class _Server:
             if self.wake in ready:
                 os.read(self.wake, 4096)
                 self._reap()
+            for fd in list(self.shells):
+                if fd in ready:
+                    self._pass_on(fd)
             if 0 in ready:
                 self._receive()
 
@@ -147,12 +156,65 @@ class _Server:
     def _run(self, request: int, data: int, *what: Any) -> None:
         *command, timeout, cap = what
         os.fchmod(self.work, 0o755)  # an earlier command may have closed its own workspace
-        self.running = Command(self.config, request, self.work, data, tuple(command), timeout, cap)
+        shells = {process for _, process, _ in self.shells.values()}
+        self.running = Command(self.config, request, self.work, data, tuple(command), timeout, cap, shells)
         self._reap()
 
     def _reap(self) -> None:
-        if self.running is not None and self.running.ended():
+        if self.running is None:
+            init._reap(0, None, 0.0, os.WNOHANG)  # what a command left behind, or the keeper of a shell
+        elif self.running.ended():
             self.running = None
+
+    def _shell(self, request: int, data: int, modules: list[tuple[str, str]], env: dict[str, str]) -> None:
+        """Fork the process that keeps a shell (sandbox/docker/inside_shell.py), and tell its number."""
+        here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        process = os.fork()
+        if process == 0:
+            try:
+                for fd in (here.fileno(), self.wake, data, *self.shells):
+                    os.close(fd)
+                null = os.open("/dev/null", os.O_RDWR)
+                for fd in (0, 1):
+                    os.dup2(null, fd)
+                self.load(modules).serve(self.config, self.work, env, there)
+            finally:
+                os._exit(1)
+        there.close()
+        self.shells[here.fileno()] = [here, process, 0]
+        send(request, DONE, here.fileno().to_bytes(4, "little"))
+
+    def _shell_run(self, request: int, data: int, shell: int, command: bytes, timeout: float) -> None:
+        if shell not in self.shells:
+            raise OSError("the process that keeps the shell is gone")
+        socket = self.shells[shell][0]
+        self.shells[shell][2] = request
+        socket.send(marshal.dumps((len(command), timeout)))
+        for at in range(0, len(command), _DATAGRAM):
+            socket.send(command[at : at + _DATAGRAM])
+
+    def _shell_kill(self, request: int, data: int, shell: int) -> None:
+        """End what runs in a shell, and with it the call that waits for that."""
+        if shell in self.shells:
+            keeper = {self.shells[shell][1]}
+            end(lambda: below(keeper, table()))
+        send(request, DONE)
+
+    def _shell_close(self, request: int, data: int, shell: int) -> None:
+        if shell in self.shells:
+            self.shells.pop(shell)[0].close()
+        send(request, DONE)
+
+    def _pass_on(self, shell: int) -> None:
+        """What a shell says is the answer to its call."""
+        socket, _, request = self.shells[shell]
+        said = socket.recv(1 << 17)
+        if said:
+            send(request, said[0], said[1:])
+            return
+        self.shells.pop(shell)[0].close()
+        if request:
+            send(request, FAIL, b"Mthe process that keeps the shell is gone")
 
     def _write(self, request: int, data: int, content: dict[str, bytes]) -> None:
         files.write(self.work, content)
@@ -208,6 +270,6 @@ class _Server:
         send(request, DONE)
 
 
-def boot(config: dict[str, Any]) -> NoReturn:
-    """Serve on the standard streams until the host closes its end."""
-    _Server(config).serve()
+def boot(config: dict[str, Any], load: Callable[[list[tuple[str, str]]], Any]) -> NoReturn:
+    """Serve on the standard streams until the host closes its end. ``load`` loads modules and gives the last one."""
+    _Server(config, load).serve()

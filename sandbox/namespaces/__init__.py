@@ -9,12 +9,13 @@ import weakref
 from collections.abc import Mapping, Sequence
 
 from sandbox import files
-from sandbox.base import ExecResult, Limits, Sandbox, Snapshot
+from sandbox.base import ExecResult, Limits, Sandbox, Snapshot, command
 from sandbox.collect import anonymous
 from sandbox.namespaces.box import Box
 from sandbox.namespaces.family import Sight
 from sandbox.namespaces.layers import NamespaceSnapshot, Workspace
-from sandbox.namespaces.shell import NamespaceShell
+from sandbox.namespaces.shell import NamespaceGround
+from sandbox.session import ShellSession
 
 
 class NamespaceSandbox(Sandbox):
@@ -34,7 +35,7 @@ class NamespaceSandbox(Sandbox):
         self._sight = Sight(read_only=tuple(read_only), packages=tuple(packages))
         self._box = Box(limits, "run", self._sight)
         self._files = Workspace(self._box)
-        self._shells: weakref.WeakSet[NamespaceShell] = weakref.WeakSet()
+        self._shells: weakref.WeakSet[ShellSession] = weakref.WeakSet()
         self._lock = threading.RLock()
         self.cgroup_version = self._box.cgroup.version if self._box.cgroup else 0  # 0: limits by rlimits only
         self.own_uid = self._box.owner is not None  # a real uid of its own, not one in a user namespace
@@ -48,8 +49,7 @@ class NamespaceSandbox(Sandbox):
         cwd: str = ".",
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
-        if not argv or isinstance(argv, str):
-            raise ValueError("argv must be a non-empty list of strings, e.g. ['sh', '-c', 'make']")
+        asked = command(argv)
         with self._lock:
             self._box.check()
             with self._box.workspace() as root:
@@ -60,7 +60,7 @@ class NamespaceSandbox(Sandbox):
             given = [anonymous(stdin), out_write, err_write]
             try:
                 try:
-                    request = ("run", [str(a) for a in argv], cwd, {**self._sight.environment(), **(env or {})})
+                    request = ("run", asked, cwd, {**self._sight.environment(), **(env or {})})
                     self._box.start(request, given)
                 finally:
                     for fd in given:
@@ -111,10 +111,10 @@ class NamespaceSandbox(Sandbox):
     def _sibling(self) -> NamespaceSandbox:
         return NamespaceSandbox(self.limits, read_only=self._sight.read_only, packages=self._sight.packages)
 
-    def shell(self) -> NamespaceShell:
+    def shell(self) -> ShellSession:
         with self._lock:
             self._box.check()
-            shell = NamespaceShell(self._box, self._sight)
+            shell = ShellSession(NamespaceGround(self._box, self._sight))
             self._shells.add(shell)
             return shell
 

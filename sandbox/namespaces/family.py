@@ -148,9 +148,8 @@ class Family:
         args = bwrap.arguments(user=None if root else _USER_IDS, read_only=sight.read_only, packages=shown, etc=etc)
         # Through a descriptor: /proc/PID/cmdline would show host paths to the code inside.
         args_fd = anonymous("".join(a + "\0" for a in args).encode(errors="surrogateescape"))
-        path = [bwrap.PACKAGES] if shown else []
         warm = compile(sight.warm, "<warm>", "exec", dont_inherit=True)
-        config = {"last_capability": last_capability(), "preload": sight.preload, "warm": warm, "path": path}
+        config = {"last_capability": last_capability(), "preload": sight.preload, "warm": warm}
         boot = anonymous(marshal.dumps((codes(), config)))
         given = [boot, args_fd, inner.fileno(), *etc.values()]
         python = [bwrap.interpreter(), "-s", "-P", "-S", "-X", "utf8", "-c", _BOOT.format(boot, inner.fileno())]
@@ -162,7 +161,7 @@ class Family:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=self.log,
-                    env=environment(),
+                    env=sight.environment(),
                     cwd="/",
                     pass_fds=given,
                     start_new_session=True,

@@ -1,168 +1,51 @@
-"""The persistent shell of the sandbox of namespaces.
+"""Where a persistent shell runs in the sandbox of namespaces.
 
-It lives in a box of its own that shares everything with the sandbox's but the process namespace, so the commands of
-``run``, which end by killing all processes that they can see, do not see it.
+It has a box of its own that shares everything with the sandbox's but the process namespace, so the commands of ``run``,
+which end by killing all processes that they can see, do not see it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import select
-import threading
-import time
-import weakref
-from dataclasses import replace
+from collections.abc import Sequence
 
 from sandbox import shell
-from sandbox.base import ExecResult, SandboxError, Shell
-from sandbox.collect import Stream, collect, cpu_exhausted, exit_code, readable
+from sandbox.collect import Stream, exit_code
 from sandbox.namespaces.box import Box
 from sandbox.namespaces.family import Sight
+from sandbox.session import Ground
 
 
-class NamespaceShell(Shell):
-    """See :class:`sandbox.Shell`. Thread-safe; ``box`` is the sandbox's."""
+class NamespaceGround(Ground):
+    """``box`` is the sandbox's."""
 
     def __init__(self, box: Box, sight: Sight) -> None:
         self.limits = box.limits
-        self.restarts = 0
-        self.closed = False
-        self._state = shell.State(cwd=".")
-        self._box = Box(box.limits, "shell", sight, partner=box)
-        self._lock = threading.Lock()
-        # Read ends for the host, write ends kept for the next shell: (out, err, token, report).
-        pairs = [self._box.output(self.limits.output_bytes) for _ in range(4)]
-        self._read, self._write = [stream.fd for stream, _ in pairs], [write for _, write in pairs]
-        self._null = os.open(os.devnull, os.O_RDONLY)
-        self._script: list[int] = []  # the pipe to the shell, while there is one
-        self._free = weakref.finalize(self, _close, [*self._read, *self._write, self._null], self._script)
+        self.box = Box(box.limits, "shell", sight, partner=box)
 
-    @property
-    def cwd(self) -> str:  # type: ignore[override]
-        return self._state.cwd
+    def output(self, cap: int) -> tuple[Stream, int]:
+        return self.box.output(cap)
 
-    def run(self, command: str, *, timeout: float | None = None) -> ExecResult:
-        text, token = shell.script(command, self._state)
-        with self._lock:
-            if self.closed:
-                raise SandboxError("this shell is closed: open another with Sandbox.shell()")
-            started = time.monotonic()
-            try:
-                if not self._box.mark() and self._script:
-                    self._restart()  # something killed it between commands
-                if not self._script:
-                    self._start()
-                    text = shell.reopening(self._state) + text
-                return self._run(text.encode(errors="surrogateescape"), token, timeout, started)
-            except SandboxError:
-                self._end()
-                raise
+    def start(self, fds: Sequence[int]) -> None:
+        if self.box.owner is not None:
+            os.fchown(fds[shell.SCRIPT], *self.box.owner)  # bash opens it by its path
+        self.box.start(("shell", shell.argv(), "/box/work", self.box.sight.environment()), fds)
 
-    def _start(self) -> None:
-        inner, script = os.pipe()
-        self._script.append(script)
-        os.set_blocking(script, False)
-        if self._box.owner is not None:
-            os.fchown(inner, *self._box.owner)  # bash opens it by its path
-        out, err, token, report = self._write
-        request = ("shell", shell.argv(), "/box/work", self._box.sight.environment())
-        try:
-            self._box.start(request, [self._null, out, err, inner, token, report])
-        finally:
-            os.close(inner)
+    def mark(self) -> bool:
+        return self.box.mark()
 
-    def _run(self, text: bytes, token: bytes, timeout: float | None, started: float) -> ExecResult:
-        cap = self.limits.output_bytes
-        out, err, report = (
-            Stream(self._read[0], cap),
-            Stream(self._read[1], cap),
-            Stream(self._read[3], shell.MAX_REPORT),
-        )
-        deadline = started + (self.limits.wall_s if timeout is None else timeout)
-        _write(self._script[0], text)
-        said, expired = b"", False
-        with select.epoll() as done:
-            done.register(self._box.fileno(), select.EPOLLIN)
-            done.register(self._read[2], select.EPOLLIN)
-            while token not in said and not expired and not self._has_ended():
-                wait = max(0.0, deadline - time.monotonic())
-                expired = collect([out, err, report], done.fileno(), wait, self._box.kill)
-                said = said[-len(token) :] + _available(self._read[2])
-        before = self._state
-        self._state = shell.parse(report.data, token, before, whole=not report.truncated) if token in said else before
-        code, cpu = self._state.status, self._state.seconds - before.seconds
-        if expired or token not in said:
-            (status, total), _ = self._box.answer()
-            code, cpu = exit_code(status), max(0.0, total - before.seconds)
-            self._restart()
-        return ExecResult(
-            exit_code=code,
-            stdout=out.data,
-            stderr=err.data,
-            timed_out=expired or cpu_exhausted(code),
-            oom=self._box.oom_since_last(),
-            truncated=out.truncated or err.truncated,
-            wall_s=time.monotonic() - started,
-            cpu_s=cpu,
-        )
+    def kill(self) -> None:
+        self.box.kill()
 
-    def _has_ended(self) -> bool:
-        return readable(self._box.fileno(), 0)
+    def fileno(self) -> int:
+        return self.box.fileno()
 
-    def _restart(self) -> None:
-        """The shell is gone; the next command gets a new one."""
-        os.close(self._script.pop())
-        self.restarts += 1
-        self._state = replace(self._state, status=0, seconds=0.0)
+    def answer(self) -> tuple[int, float]:
+        (status, cpu), _ = self.box.answer()
+        return exit_code(status), cpu
+
+    def oom_since_last(self) -> bool:
+        return self.box.oom_since_last()
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._box.kill()  # a command that runs in another thread ends by it
-        with self._lock:
-            self._end()
-
-    def _end(self) -> None:
-        self.closed = True
-        self._box.close()
-        self._free()
-
-
-def _close(*lists: list[int]) -> None:
-    for fds in lists:
-        while fds:
-            os.close(fds.pop())
-
-
-def _available(fd: int) -> bytes:
-    try:
-        return os.read(fd, 4096)
-    except BlockingIOError:
-        return b""
-
-
-def _write(fd: int, text: bytes) -> None:
-    """Write to a pipe; what does not fit at once is written while the shell reads."""
-    rest = memoryview(text)[_some(fd, text) :]
-    if rest:
-        threading.Thread(target=_write_rest, args=(os.dup(fd), rest), daemon=True).start()
-
-
-def _some(fd: int, text: bytes) -> int:
-    try:
-        return os.write(fd, text)
-    except (BlockingIOError, BrokenPipeError):
-        return 0
-
-
-def _write_rest(fd: int, rest: memoryview) -> None:
-    poll = select.poll()
-    poll.register(fd, select.POLLOUT)
-    try:
-        while rest:
-            poll.poll()
-            rest = rest[os.write(fd, rest) :]
-    except BrokenPipeError:
-        pass  # the shell ended
-    finally:
-        os.close(fd)
+        self.box.close()

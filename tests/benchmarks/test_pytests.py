@@ -57,14 +57,16 @@ def test_warm_runs_equal_cold_ones(runner):
 
 
 INSPECTS = b"""
-import _pytest.fixtures, sys
+import _pytest.fixtures, os, sys
 pytest_plugins = ["pytester"]
 def test_names_of_pytest_are_whole(): assert [dir(m) for m in [_pytest.fixtures] if set(dir(m)) != set(vars(m))] == []
 def test_nothing_of_a_run_before(): assert [m for m in sys.modules if "warm" in m] == []
 def test_one_in_one(pytester):
     pytester.makepyfile("def test(): pass")
     assert pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider").ret == 0
-def test_here(pytestconfig, request): assert str(pytestconfig.invocation_params.dir) == "/box/work" and 0
+def test_here(pytestconfig, request):
+    print(sorted(os.environ.items()), sys.path[:2])
+    assert str(pytestconfig.invocation_params.dir) == "/box/work" and 0
 """
 
 

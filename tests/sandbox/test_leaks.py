@@ -77,7 +77,7 @@ fork = box.fork()
 shell = fork.shell()
 shell.run("sleep 300 & setsid sleep 300 &", timeout=60)
 pids = []
-for each in (box._box, fork._box, shell._box):
+for each in (box._box, fork._box, shell._ground.box):
     fields = dict(line.split(":", 1) for line in open(f"/proc/self/fdinfo/{each._pidfd}"))
     pids.append(fields["Pid"].strip())
 groups = [str(folder) for each in (box, fork) if each._box.cgroup for folder in each._box.cgroup.folders.values()]

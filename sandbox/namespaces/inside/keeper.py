@@ -15,7 +15,6 @@ import _socket
 import gc
 import marshal
 import os
-import sys
 
 from sandbox.namespaces.init import (
     _AMBIENT_CLEAR_ALL,
@@ -46,7 +45,7 @@ def boot(config: dict[str, Any], fd: int) -> NoReturn:
     _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")  # no ptrace, no /proc/PID/mem, even with the same uid
     _drop_bounding(config["last_capability"])  # for what is forked from here; its own stay
     _check(_prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL), "dropping the ambient set")
-    sys.path.extend(config["path"])
+    os.environ.pop("PWD", None)  # bubblewrap's; commands have none, so jobs have none
     for name in config["preload"]:
         __import__(name)
     _warm(config["warm"])

@@ -1,0 +1,63 @@
+"""The host's side of a persistent shell in a container; ``inside_shell.py`` is the other."""
+
+from __future__ import annotations
+
+import marshal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from sandbox.base import ExecResult, Limits, SandboxError, Shell
+from sandbox.collect import cpu_exhausted
+from sandbox.docker.container import SHELL_MODULES, sources
+from sandbox.docker.frames import DONE, ERR, OUT
+
+Call = Callable[..., Iterator[tuple[int, bytes]]]
+
+
+class DockerShell(Shell):
+    """See :class:`sandbox.Shell`. ``call`` is that of the sandbox, ``grace`` seconds past a time-out it may take."""
+
+    def __init__(self, call: Call, limits: Limits, env: Mapping[str, str], grace: float) -> None:
+        self._call, self._limits, self._grace = call, limits, grace
+        self.cwd, self.restarts, self.closed = ".", 0, False
+        self._lock = threading.Lock()
+        ((_, number),) = call("shell", sources(SHELL_MODULES), dict(env))
+        self._number = int.from_bytes(number, "little")
+
+    def run(self, command: str, *, timeout: float | None = None) -> ExecResult:
+        if "\0" in command:
+            raise ValueError("a shell command cannot hold NUL")
+        wall = float(self._limits.wall_s if timeout is None else timeout)
+        text = command.encode(errors="surrogateescape")
+        with self._lock:
+            if self.closed:
+                raise SandboxError("this shell is closed: open another with Sandbox.shell()")
+            started = time.monotonic()
+            kept: dict[int, list[bytes]] = {OUT: [], ERR: [], DONE: []}
+            for kind, body in self._call("shell_run", self._number, text, wall, patience=wall + self._grace):
+                kept[kind].append(body)
+        code, expired, oom, truncated, cpu, self.cwd, self.restarts = marshal.loads(b"".join(kept[DONE]))
+        return ExecResult(
+            exit_code=code,
+            stdout=b"".join(kept[OUT]),
+            stderr=b"".join(kept[ERR]),
+            timed_out=expired or cpu_exhausted(code),
+            oom=oom,
+            truncated=truncated,
+            wall_s=time.monotonic() - started,
+            cpu_s=cpu,
+        )
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self._ask("shell_kill")  # a command that runs in another thread ends by it
+        with self._lock:
+            if not self.closed:
+                self.closed = True
+                self._ask("shell_close")
+
+    def _ask(self, name: str) -> None:
+        for _ in self._call(name, self._number):
+            pass
