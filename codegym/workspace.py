@@ -4,8 +4,11 @@
 
     with contextlib.closing(EpisodeFiles(task)) as files:
         applied = files.edit(action.edits)      # all edits or none
-        result = files.shell("python3 m.py")    # opens the sandbox at the first command
+        result = files.shell("python3 m.py")    # opens the sandbox and a bash at the first command
         files.now, files.state
+
+The bash is one for the episode: folder, variables and background jobs carry over. It ends with its sandbox: when a
+command left more than the budgets allow, and when an edit removes a file from a folder that the agent has locked.
 
 What git keeps (``.git``) is no part of the workspace: a commit or a reset changes the files that it changes and nothing
 else. It lives in the sandbox, and comes back with the files when a sandbox must be opened anew.
@@ -14,12 +17,13 @@ else. It lives in the sandbox, and comes back with the files when a sandbox must
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchmarks.base import Place, Task, Workspace
 from codegym.actions.base import Edit
-from sandbox.base import ExecResult, Sandbox, SandboxError, WorkspaceError
+from sandbox.base import ExecResult, Sandbox, SandboxError, Shell, WorkspaceError
 
 if TYPE_CHECKING:  # applying edits is not needed to import the environment
     from codegym.edits import Applied
@@ -45,6 +49,7 @@ class EpisodeFiles:
         self.now: Workspace = self.base
         self._task = task
         self._box: Sandbox | None = None
+        self._shell: Shell | None = None
         self._inside: Workspace = {}
         self._place: Place | None = None
 
@@ -74,7 +79,7 @@ class EpisodeFiles:
         return applied
 
     def shell(self, command: str) -> ExecResult:
-        """Run ``sh -c command`` on the current files, which then are what it left.
+        """Run a command in the episode's bash on the current files, which then are what it left.
 
         Raises :class:`Refused` if it left more than the sandbox's budgets allow, and SandboxError.
         """
@@ -82,17 +87,24 @@ class EpisodeFiles:
             return self._run(self._box or self._fresh_box(), command)
         except WorkspaceError as error:
             self.close()  # the next command starts again from the current files
-            raise Refused(f"{error}; what the command did is dropped") from error
+            raise Refused(f"{error}; what the command did is dropped; the next gets a new shell") from error
 
     def _run(self, box: Sandbox, command: str) -> ExecResult:
         box = self._without_removed(box)
-        assert self._place is not None
         box.write({path: data for path, data in self.now.items() if self._inside.get(path) != data})
-        # Compiled modules are no change of the agent's and would only fill the diff.
-        result = box.run(["sh", "-c", command], env={"PYTHONDONTWRITEBYTECODE": "1", **self._place.env})
+        self._shell = self._shell or self._opened_shell(box)
+        result = self._shell.run(command)
         self.now, self._git = _apart(box.export())
         self._inside = self.now
         return result
+
+    def _opened_shell(self, box: Sandbox) -> Shell:
+        assert self._place is not None
+        shell = box.shell()
+        # Compiled modules are no change of the agent's and would only fill the diff.
+        variables = {"PYTHONDONTWRITEBYTECODE": "1", **self._place.env}
+        shell.run("export " + " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items()))
+        return shell
 
     def _without_removed(self, box: Sandbox) -> Sandbox:
         """The sandbox without the files that edits removed; a fresh one where they cannot be removed."""
@@ -112,13 +124,13 @@ class EpisodeFiles:
         self._box.write(self._git)
         if place.git or place.executable:
             self._box.write(self.base)
-            _arrange(self._box, place, new=not self._git)
+            _arrange(self._box, place, self.base, new=not self._git)
             self._inside = self.base
         return self._box
 
     def close(self) -> None:
         """Free the sandbox. May be called twice."""
-        box, self._box, self._inside = self._box, None, {}
+        box, self._box, self._shell, self._inside = self._box, None, None, {}
         if box is not None:
             box.close()
 
@@ -126,11 +138,14 @@ class EpisodeFiles:
         return any(path == own or path.startswith(own.rstrip("/") + "/") for own in self._task.protected)
 
 
-def _arrange(box: Sandbox, place: Place, *, new: bool) -> None:
+def _arrange(box: Sandbox, place: Place, files: Workspace, *, new: bool) -> None:
     """Give the files of a fresh sandbox what bytes do not say: modes, and a history of one commit if it is ``new``."""
-    if place.executable:
-        names = "\0".join(place.executable).encode(errors="surrogateescape")
-        box.run(["xargs", "-0", "chmod", "-f", "a+x"], stdin=names)
+    there = [path for path in place.executable if path in files]
+    if there:
+        names = "\0".join(there).encode(errors="surrogateescape")
+        made = box.run(["xargs", "-0", "chmod", "a+x"], stdin=names)
+        if made.exit_code:
+            raise SandboxError(f"files cannot be made executable: {made.stderr.decode(errors='replace').strip()}")
     if place.git and new:
         made = box.run(["sh", "-c", _GIT], env=_GIT_ENV)
         if made.exit_code:

@@ -12,7 +12,7 @@ import benchmarks.base as registry
 import codegym
 import sandbox
 from benchmarks.base import Benchmark, Grade, Task, Test
-from sandbox.base import ExecResult, Limits, Sandbox
+from sandbox.base import ExecResult, Limits, Sandbox, Shell
 
 ADD = Task(
     id="toy/add",
@@ -89,6 +89,19 @@ class Toy(Benchmark):
         return Grade(score == 1, score, verdicts, details)
 
 
+class LocalShell(Shell):
+    """Runs each command in a bash of its own."""
+
+    def __init__(self, box):
+        self.box = box
+
+    def run(self, command, *, timeout=None):
+        return self.box.run(["bash", "-c", command])
+
+    def close(self):
+        pass
+
+
 class LocalBox(Sandbox):
     """Runs in a temporary folder."""
 
@@ -116,6 +129,9 @@ class LocalBox(Sandbox):
     def export(self):
         root = Path(self.folder.name)
         return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+
+    def shell(self):
+        return LocalShell(self)
 
     def close(self):
         self.closed = True

@@ -256,7 +256,9 @@ def test_a_command_that_overfills_the_workspace_is_refused(toy, local_box, monke
     with monkeypatch.context() as patch:
         patch.setattr(type(local_box[0]), "export", over)
         observation, reward, *_, info = env.step("<shell>echo 2 > big</shell>")
-    assert observation == "error: the workspace holds more than 64 MiB; what the command did is dropped"
+    assert observation == (
+        "error: the workspace holds more than 64 MiB; what the command did is dropped; the next gets a new shell"
+    )
     assert (reward, info["stop_reason"], info["state"]) == (-0.01, None, info["state_before"])
     env.step("<shell>cat kept > copy</shell>")
     assert env.files["copy"] == b"1\n"
