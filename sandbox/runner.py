@@ -131,7 +131,10 @@ class _NamespaceWorker(Worker):
 
 
 class Runner:
-    """A fixed number of workers. Thread-safe; opened by :func:`open_runner`, used in the process that opened it."""
+    """A fixed number of workers. Thread-safe; opened by :func:`open_runner`, used in the process that opened it.
+
+    A fork of that process is refused before it touches a lock, which another thread may have held.
+    """
 
     def __init__(self, limits: Limits, workers: int, open_worker: Callable[[], Worker]) -> None:
         self.limits = limits

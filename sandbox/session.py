@@ -69,6 +69,7 @@ class ShellSession(Shell):
         self.closed = False
         self._state = shell.State(cwd=".")
         self._ground = ground
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         # Read ends for the host, write ends kept for the next shell: (out, err, token, report).
         pairs = [self._ground.output(self.limits.output_bytes) for _ in range(4)]
@@ -83,6 +84,8 @@ class ShellSession(Shell):
 
     def run(self, command: str, *, timeout: float | None = None) -> ExecResult:
         text, token = shell.script(command, self._state)
+        if os.getpid() != self._pid:
+            raise SandboxError("this shell was opened by another process: open one in each process")
         with self._lock:
             if self.closed:
                 raise SandboxError("this shell is closed: open another with Sandbox.shell()")
@@ -153,6 +156,8 @@ class ShellSession(Shell):
         self._state = replace(self._state, status=0, seconds=0.0)
 
     def close(self) -> None:
+        if os.getpid() != self._pid:
+            return  # a fork of the opener only has copies
         with contextlib.suppress(OSError):
             self._ground.kill()  # a command that runs in another thread ends by it
         with self._lock:

@@ -11,6 +11,7 @@ import contextlib
 import marshal
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -119,6 +120,11 @@ class UnsafeSnapshot(Snapshot):
         self.copy = None
 
 
+def _remove(pid: int, folder: str) -> None:
+    if os.getpid() == pid:  # not in a fork of the opener
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class UnsafeSandbox(Sandbox):
     """The contract of :class:`sandbox.Sandbox` for trusted code."""
 
@@ -126,8 +132,10 @@ class UnsafeSandbox(Sandbox):
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._folder = tempfile.TemporaryDirectory(prefix=f"codegym-unsafe-{os.getpid()}-", ignore_cleanup_errors=True)
-        self._work = os.path.join(self._folder.name, "work")
+        self._pid = os.getpid()
+        self._folder = tempfile.mkdtemp(prefix=f"codegym-unsafe-{self._pid}-")
+        self._remove = weakref.finalize(self, _remove, self._pid, self._folder)
+        self._work = os.path.join(self._folder, "work")
         os.mkdir(self._work)
         self._dirfd = os.open(self._work, os.O_RDONLY | os.O_DIRECTORY)
         self._lock = threading.Lock()
@@ -143,6 +151,7 @@ class UnsafeSandbox(Sandbox):
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
         asked = command(argv)
+        self._check()  # before a lock that in a fork of the opener may never be free
         with self._lock:
             self._check()
             streams, (out, err) = _streams(self.limits.output_bytes, 2)
@@ -162,6 +171,8 @@ class UnsafeSandbox(Sandbox):
     def _check(self) -> None:
         if self._dirfd < 0:
             raise SandboxError("this sandbox is closed: open another")
+        if os.getpid() != self._pid:
+            raise SandboxError("this sandbox was opened by another process: open one in each process")
 
     def write(self, files_: Mapping[str, bytes]) -> None:
         self._check()
@@ -176,6 +187,7 @@ class UnsafeSandbox(Sandbox):
         return files.export(self._dirfd, self.limits.disk_bytes, self.limits.files)
 
     def snapshot(self) -> UnsafeSnapshot:
+        self._check()  # before a lock that in a fork of the opener may never be free
         with self._lock:
             self._check()
             return UnsafeSnapshot(archive.save(self._dirfd, self.limits.disk_bytes, self.limits.files))
@@ -183,17 +195,18 @@ class UnsafeSandbox(Sandbox):
     def restore(self, snapshot: Snapshot) -> None:
         if not isinstance(snapshot, UnsafeSnapshot) or snapshot.copy is None:
             raise ValueError("restore needs an open snapshot of a sandbox with backend='unsafe'")
+        self._check()  # before a lock that in a fork of the opener may never be free
         with self._lock:
             self._check()
             self._end_shells()
-            fresh = tempfile.mkdtemp(dir=self._folder.name)
+            fresh = tempfile.mkdtemp(dir=self._folder)
             root = os.open(fresh, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 archive.load(root, snapshot.copy)
             except BaseException:
                 os.close(root)
                 raise
-            os.rename(self._work, tempfile.mkdtemp(dir=self._folder.name))
+            os.rename(self._work, tempfile.mkdtemp(dir=self._folder))
             os.rename(fresh, self._work)
             os.close(self._dirfd)
             self._dirfd = root
@@ -214,6 +227,7 @@ class UnsafeSandbox(Sandbox):
             process.returncode = 0  # this object is not the one that waits for it
             return process.pid
 
+        self._check()  # before a lock that in a fork of the opener may never be free
         with self._lock:
             self._check()
             opened = ShellSession(ProcessGround(self.limits, spawn, _in_sessions))
@@ -229,7 +243,7 @@ class UnsafeSandbox(Sandbox):
         if self._dirfd >= 0:
             os.close(self._dirfd)
             self._dirfd = -1
-            self._folder.cleanup()
+            self._remove()
 
 
 def _in_sessions(processes: dict[int, tuple[int, int]], shells: set[int]) -> set[int]:

@@ -75,6 +75,7 @@ class DockerSandbox(Sandbox):
         asked = command(argv)
         if len(stdin) > _STDIN_BYTES:
             raise ValueError(f"stdin holds {len(stdin)} bytes, Docker takes {_STDIN_BYTES}: write it to a file instead")
+        self._check()  # before a lock that in a fork of the opener may never be free
         with self._lock:
             started = time.monotonic()
             wall = self.limits.wall_s if timeout is None else timeout
@@ -148,6 +149,7 @@ class DockerSandbox(Sandbox):
         return {path: b"".join(pieces) for path, pieces in sorted(found.items())}
 
     def snapshot(self) -> DockerSnapshot:
+        self._check()
         with self._lock:
             return self._pack()
 
@@ -166,6 +168,7 @@ class DockerSandbox(Sandbox):
         if not isinstance(snapshot, DockerSnapshot):
             raise ValueError(f"{type(snapshot).__name__} is no snapshot of backend='docker': it restores only its own")
         snapshot.check()
+        self._check()
         self._end_shells()
         # What is there goes first, as both may not fit at once; it comes back if the other does not.
         with self._lock, self._pack() as before:

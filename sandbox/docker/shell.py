@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ class DockerShell(Shell):
     def __init__(self, call: Call, limits: Limits, env: Mapping[str, str], grace: float) -> None:
         self._call, self._limits, self._grace = call, limits, grace
         self.cwd, self.restarts, self.closed = ".", 0, False
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         ((_, number),) = call("shell", sources(SHELL_MODULES), dict(env))
         self._number = int.from_bytes(number, "little")
@@ -30,6 +32,8 @@ class DockerShell(Shell):
             raise ValueError("a shell command cannot hold NUL")
         wall = float(self._limits.wall_s if timeout is None else timeout)
         text = command.encode(errors="surrogateescape")
+        if os.getpid() != self._pid:
+            raise SandboxError("this shell was opened by another process: open one in each process")
         with self._lock:
             if self.closed:
                 raise SandboxError("this shell is closed: open another with Sandbox.shell()")
@@ -50,7 +54,7 @@ class DockerShell(Shell):
         )
 
     def close(self) -> None:
-        if self.closed:
+        if self.closed or os.getpid() != self._pid:
             return
         self._ask("shell_kill")  # a command that runs in another thread ends by it
         with self._lock:

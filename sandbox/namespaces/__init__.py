@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sandbox import files
 from sandbox.base import ExecResult, Limits, Sandbox, Snapshot, command
@@ -40,6 +41,14 @@ class NamespaceSandbox(Sandbox):
         self.cgroup_version = self._box.cgroup.version if self._box.cgroup else 0  # 0: limits by rlimits only
         self.own_uid = self._box.owner is not None  # a real uid of its own, not one in a user namespace
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nothing else that needs the lock. A fork of the opener is told before it waits for one that is never free."""
+        self._box.check()
+        with self._lock:
+            self._box.check()
+            yield
+
     def run(
         self,
         argv: Sequence[str],
@@ -50,8 +59,7 @@ class NamespaceSandbox(Sandbox):
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
         asked = command(argv)
-        with self._lock:
-            self._box.check()
+        with self._alone():
             with self._box.workspace() as root:
                 os.fchmod(root, 0o755)  # an earlier command may have closed its own workspace
             started = time.monotonic()
@@ -83,13 +91,11 @@ class NamespaceSandbox(Sandbox):
             return files.export(root, self.limits.disk_bytes, self.limits.files)
 
     def snapshot(self) -> NamespaceSnapshot:
-        with self._lock:
-            self._box.check()
+        with self._alone():
             return self._files.snapshot(copy=self._has_shell())
 
     def restore(self, snapshot: Snapshot) -> None:
-        with self._lock:
-            self._box.check()
+        with self._alone():
             if not isinstance(snapshot, NamespaceSnapshot) or snapshot.closed:
                 raise ValueError("restore needs an open snapshot of a sandbox of namespaces that this process opened")
             for shell in list(self._shells):
@@ -100,8 +106,7 @@ class NamespaceSandbox(Sandbox):
         other = self.spare() if self.spare else self._sibling()
         assert isinstance(other, NamespaceSandbox)
         try:
-            with self._lock:
-                self._box.check()
+            with self._alone():
                 self._files.fork_into(other._files, copy=self._has_shell())
         except BaseException:
             other.close()
@@ -112,8 +117,7 @@ class NamespaceSandbox(Sandbox):
         return NamespaceSandbox(self.limits, read_only=self._sight.read_only, packages=self._sight.packages)
 
     def shell(self) -> ShellSession:
-        with self._lock:
-            self._box.check()
+        with self._alone():
             shell = ShellSession(NamespaceGround(self._box, self._sight))
             self._shells.add(shell)
             return shell

@@ -133,6 +133,7 @@ class Box:
     @contextlib.contextmanager
     def workspace(self) -> Iterator[int]:
         """A descriptor of the workspace, which stays what it is meanwhile."""
+        self.check()
         with self._work_lock:
             self.check()
             yield self._work[0]

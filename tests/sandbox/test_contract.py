@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -248,14 +249,33 @@ def test_time_out_zero_returns_at_once(box):
     assert time.monotonic() - started < 10
 
 
-def test_another_process_cannot_use_it():
-    with open_sandbox("namespaces") as box:
+def test_a_fork_is_refused_at_once_and_spoils_nothing(box):
+    """Also while other threads of the opener hold all locks."""
+    found = []
+    with box.shell() as shell:
+        started = [shell.run("true", timeout=60)]
+        threads = [
+            threading.Thread(target=lambda: found.append(box.run(["sh", "-c", "sleep 1; echo a"], timeout=60))),
+            threading.Thread(target=lambda: found.append(shell.run("sleep 1; echo a", timeout=60))),
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)  # for both to run; if they did not, the fork would be refused all the same
         child = os.fork()
         if child == 0:
-            try:
-                box.run(["true"])
-            except SandboxError:
-                os._exit(7)
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        assert box.run(["true"]).exit_code == 0
+            signal.alarm(60)
+            refused = 0
+            for act in (lambda: box.run(["true"]), box.export, box.snapshot, box.fork, lambda: shell.run("true")):
+                try:
+                    act()
+                except SandboxError:
+                    refused += 1
+            shell.close()
+            box.close()
+            os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+        for thread in threads:
+            thread.join()
+        assert [(r.exit_code, r.stdout) for r in found] == [(0, b"a\n")] * 2, started
+        box.write({"f": b"1"})
+        assert shell.run("cat f", timeout=60).stdout == b"1"
