@@ -12,7 +12,8 @@ A benchmark says where its rows come from and how a row becomes a task; docs/add
         def make(self, row):
             return function_task(self.name, row["id"], prompt=row["text"], files={"solution.py": ...}, ...)
 
-Tests are graded by :class:`benchmarks.grading.remote.RemoteGrader`: they never share a process with the solution.
+Python's tests are graded by :class:`benchmarks.grading.remote.RemoteGrader`: they never share a process with the
+solution. Those of other languages are built with it (:mod:`benchmarks.toolchains`).
 """
 
 from __future__ import annotations
@@ -22,17 +23,19 @@ import ast
 import os
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import exclusions
-from benchmarks.base import Benchmark, Grade, Task, Test, Workspace
+from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace
 from benchmarks.data import Row
 from sandbox.base import Limits
 
 if TYPE_CHECKING:
+    from benchmarks import toolchains
+    from benchmarks.grading.built import BuiltGrader
     from benchmarks.grading.remote import RemoteGrader, Suite
 
 SOLUTION = "solution.py"
@@ -44,7 +47,7 @@ class FunctionBenchmark(Benchmark):
     Args:
         path: the data, where it is not at its default place.
         workers: grades at once.
-        limits: of a grading job.
+        limits: of a grading job; None for the grader's own.
     """
 
     splits: tuple[str, ...] = ("test",)
@@ -55,7 +58,7 @@ class FunctionBenchmark(Benchmark):
         if workers < 1:
             raise ValueError(f"workers={workers}: needs at least 1")
         self.path, self._workers, self._limits = path, workers, limits
-        self._grader: RemoteGrader | None = None
+        self._graders: dict[type, RemoteGrader | BuiltGrader] = {}
         self._loaded: dict[str, list[Task]] = {}
         self._lock = threading.RLock()
 
@@ -91,37 +94,37 @@ class FunctionBenchmark(Benchmark):
 
     def grade(self, task: Task, workspace: Workspace) -> Grade:
         """The verdict of the hidden tests. Kept in memory: the same files are not graded twice."""
-        return self.remote.grade(task.meta["suite"], task.hidden, restored(task, workspace))
+        return self.verdict(task, task.hidden, workspace)
 
     def check(self, task: Task, workspace: Workspace) -> Grade:
         """The verdict of the visible tests, kept likewise; of a task that has none, no verdict."""
-        if not task.visible:
-            return Grade(False, 0.0, {})
-        return self.remote.grade(task.meta["suite"], task.visible, restored(task, workspace))
+        return self.verdict(task, task.visible, workspace) if task.visible else Grade(False, 0.0, {})
+
+    def verdict(self, task: Task, tests: Sequence[Test], workspace: Workspace) -> Grade:
+        """The verdict of some tests of a task, by the grader of its suite."""
+        suite = task.meta["suite"]
+        return self.grader(suite).grade(suite, tests, restored(task, workspace))
 
     def forget(self) -> None:
         """Drop the verdicts in memory."""
         with self._lock:
-            grader = self._grader
-        if grader is not None:
+            graders = list(self._graders.values())
+        for grader in graders:
             grader.forget()
 
     def close(self) -> None:
         """End the grading processes; a later grade starts new ones. May be called twice."""
         with self._lock:
-            grader = self._grader
-        if grader is not None:
+            graders, self._graders = list(self._graders.values()), {}
+        for grader in graders:
             grader.close()
 
-    @property
-    def remote(self) -> RemoteGrader:
-        """The grader, made when it is first needed."""
+    def grader(self, suite: Any) -> Any:
+        """The grader of suites of this kind, made when it is first needed."""
         with self._lock:
-            if self._grader is None:
-                from benchmarks.grading.remote import RemoteGrader  # late: loading a benchmark must stay cheap
-
-                self._grader = RemoteGrader(workers=self._workers, limits=self._limits)
-            return self._grader
+            if type(suite) not in self._graders:
+                self._graders[type(suite)] = suite.grader(workers=self._workers, limits=self._limits)
+            return self._graders[type(suite)]
 
 
 def function_task(
@@ -131,10 +134,12 @@ def function_task(
     prompt: str,
     files: Mapping[str, bytes],
     fixed: Mapping[str, bytes] | None,
-    suite: Suite,
+    suite: Suite | toolchains.Suite,
     hidden: Sequence[Test],
     visible: Sequence[Test] = (),
     protected: Sequence[str] = (),
+    language: str = "python",
+    place: Callable[[], Place] = Place,
     **meta: Any,
 ) -> Task:
     """A task of a function benchmark. ``fixed``: the files of the reference solution, None where there is none.
@@ -151,12 +156,13 @@ def function_task(
         id=task_id,
         benchmark=benchmark,
         prompt=prompt,
-        language="python",
+        language=language,
         workspace=dict(files),
         visible=tuple(visible),
         hidden=tuple(hidden),
         protected=tuple(protected),
         meta={"suite": suite, **solution, **meta},
+        place=place,
     )
 
 

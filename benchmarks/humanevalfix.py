@@ -1,36 +1,58 @@
 """HumanEvalFix: HumanEval's functions with one bug each, to be repaired (Muennighoff et al. 2023, "OctoPack",
-https://arxiv.org/abs/2308.07124). 164 tasks, MIT.
+https://arxiv.org/abs/2308.07124). 164 tasks in each of six languages, MIT.
 
 ``codegym fetch humanevalfix`` gets the rows of ``bigcode/humanevalpack`` from the hub; ``path`` may be a file of one
-language or a folder of ``humanevalpack_<language>.jsonl``. The workspace is ``solution.py`` with the buggy function.
-``spec="docs"`` leaves its docstring in (HumanEvalFixDocs), ``spec="tests"`` shows the tests in the prompt instead
-(HumanEvalFix)::
+language or a folder of ``humanevalpack_<language>.jsonl``. The workspace is ``solution.py`` (``.js``, ``.java``, ...)
+with the buggy function. ``spec="docs"`` leaves its docstring in (HumanEvalFixDocs), ``spec="tests"`` shows the tests
+in the prompt instead (HumanEvalFix)::
 
-    bench = benchmarks.load("humanevalfix", path="../shared/data/humanevalfix")
+    bench = benchmarks.load("humanevalfix", path="../shared/data/humanevalfix", language="javascript")
+
+Python's tests never share a process with the solution; those of the other languages are built with it by the
+language's tool chain (:mod:`benchmarks.toolchains`).
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.base import Task, Test, register
 from benchmarks.data import Row, fetch, find, read_rows
-from benchmarks.functions import SOLUTION, FunctionBenchmark, split_tests
+from benchmarks.functions import SOLUTION, FunctionBenchmark, function_task, split_tests
 from benchmarks.humaneval import humaneval_task
 from sandbox.base import Limits
 
 SPECS = ("docs", "tests")
+#: language -> the data set's name for it, and the file of the workspace
+LANGUAGES = {
+    "python": ("python", SOLUTION),
+    "javascript": ("js", "solution.js"),
+    "java": ("java", "Solution.java"),
+    "go": ("go", "solution.go"),
+    "cpp": ("cpp", "solution.cpp"),
+    "rust": ("rust", "solution.rs"),
+}
+# How a language declares the names that tests may use.
+_DECLARED = {
+    "javascript": r"^(?:const|let|var|function)\s+(\w+)",
+    "java": r"\b(?:class|interface|enum|record)\s+(\w+)",
+    "go": r"^(?:func|type|var|const)\s+(\w+)",
+    "cpp": r"(?!)",  # functions are declared to the tests; macros are nobody's to declare
+    "rust": r"\bfn\s+(\w+)",
+}
 
 
 @register("humanevalfix")
 class HumanEvalFix(FunctionBenchmark):
-    """The 164 repairs in Python.
+    """The 164 repairs.
 
     Args:
+        language: python, javascript, java, go, cpp or rust.
         spec: what says how the function should behave, ``docs`` or ``tests``.
         path, workers, limits: see :class:`FunctionBenchmark`.
     """
@@ -40,34 +62,104 @@ class HumanEvalFix(FunctionBenchmark):
     def __init__(
         self,
         *,
+        language: str = "python",
         spec: str = "docs",
         path: str | Path | None = None,
         workers: int = os.cpu_count() or 1,
         limits: Limits | None = None,
     ) -> None:
-        if spec not in SPECS:
-            raise ValueError(f"spec={spec!r} is unknown; there are: {', '.join(SPECS)}")
+        for name, value, known in (("spec", spec, SPECS), ("language", language, LANGUAGES)):
+            if value not in known:
+                raise ValueError(f"{name}={value!r} is unknown; there are: {', '.join(known)}")
         super().__init__(path=path, workers=workers, limits=limits)
-        self.spec = spec
+        self.spec, self.language = spec, language
 
     def rows(self, split: str) -> Iterable[Row]:
         place = find(self.name, self.name, self.path, get=fetch(self.name))
-        return read_rows(place / "humanevalpack_python.jsonl" if place.is_dir() else place)
+        if self.language != "python":
+            from benchmarks.toolchains import toolchain
+
+            toolchain(self.language).find("program")
+        return read_rows(place / f"humanevalpack_{LANGUAGES[self.language][0]}.jsonl" if place.is_dir() else place)
 
     def make(self, row: Row) -> Task:
-        entry = row["entry_point"]
+        return self._of_python(row) if self.language == "python" else self._built(row)
+
+    def _prompt(self, row: Row, file: str) -> str:
+        text = f"There is a bug in the function `{row['entry_point']}` in {file}. Fix it."
+        return text + (f" These tests must pass:\n{row['test'].strip()}" if self.spec == "tests" else "")
+
+    def _of_python(self, row: Row) -> Task:
         before = row["prompt"] if self.spec == "docs" else row["declaration"]
         task = humaneval_task(self.name, row, canonical=before + row["canonical_solution"])
-        prompt = f"There is a bug in the function `{entry}` in {SOLUTION}. Fix it."
-        if self.spec == "tests":
-            prompt += f" These tests must pass:\n{row['test'].strip()}"
         return replace(
             task,
-            prompt=prompt,
+            prompt=self._prompt(row, SOLUTION),
             workspace={SOLUTION: (before + row["buggy_solution"]).encode()},
             visible=_visible(row["example_test"]),
             meta={**task.meta, "bug": row["bug_type"], "symptom": row["failure_symptoms"]},
         )
+
+    def _built(self, row: Row) -> Task:
+        from benchmarks.toolchains import Suite, toolchain
+
+        file = LANGUAGES[self.language][1]
+        before = _head(self.language, row, docs=self.spec == "docs")
+        fixed = before + row["canonical_solution"]
+        names = re.findall(_DECLARED[self.language], fixed, re.M)
+        suite = Suite(
+            "program",
+            self.language,
+            (file,),
+            before=_above_tests(self.language, row),
+            names=tuple(dict.fromkeys(names)),
+        )
+        shown = row["example_test"]
+        # Rust's rows write None for no example, as a text.
+        visible = [Test("examples", shown)] if shown and shown.strip() != "None" else []
+        return function_task(
+            self.name,
+            row["task_id"],
+            prompt=self._prompt(row, file),
+            files={file: (before + row["buggy_solution"]).encode()},
+            fixed={file: fixed.encode()},
+            suite=suite,
+            hidden=[Test("tests", row["test"])],
+            visible=visible,
+            language=self.language,
+            place=toolchain(self.language).place,
+            bug=row["bug_type"],
+            symptom=row["failure_symptoms"],
+        )
+
+
+def _head(language: str, row: Row, *, docs: bool) -> str:
+    """What stands above a function's body in its file. With ``docs`` the row's prompt: it holds the description."""
+    if language == "go":
+        head = row["prompt"] if docs else row["import"] + "\n" + row["declaration"]
+        return "package main\n\n" + head
+    if not docs:
+        return str(row["declaration"])
+    if language == "rust":
+        return str(row["prompt"]).replace("fn main(){}", "", 1)
+    if language == "cpp":  # the prompt lacks helpers and headers that the declaration has
+        comment = re.match(r"\s*/\*.*?\*/\s*", row["prompt"], re.S)
+        return (comment[0] if comment else "") + row["declaration"]
+    return str(row["prompt"])
+
+
+def _above_tests(language: str, row: Row) -> str:
+    """What the tests' file starts with, so that it can be compiled apart from the solution."""
+    declared: str = row["declaration"]
+    if language == "java":
+        return "\n".join(re.findall(r"^import .*;", declared, re.M))
+    if language == "cpp":  # includes, helpers, and the function's prototype
+        return declared.rstrip().removesuffix("{") + ";"
+    if language == "go":  # an import that is not used is an error; a row's stand in two places
+        known = dict.fromkeys(re.findall(r'"([\w./-]+)"', row["test_setup"] + row["import"]))
+        used = [path for path in known if re.search(rf"\b{path.rpartition('/')[2]}\.", row["test"] + " *testing.T")]
+        return "package main\n\n" + "".join(f'import "{path}"\n' for path in used)
+    return ""
 
 
 def _visible(source: str) -> tuple[Test, ...]:

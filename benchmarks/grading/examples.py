@@ -18,21 +18,20 @@ from __future__ import annotations
 import doctest
 import inspect
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from benchmarks.base import Grade, Test, Workspace
 from benchmarks.grading import driver
-from benchmarks.grading.verdicts import Verdicts, digest
+from benchmarks.grading.caching import CachingGrader, LazyRunner, broken, refused
+from benchmarks.grading.verdicts import digest
 from sandbox import JobResult, Limits, Runner, SandboxError, WorkspaceError, open_runner
 
 CPU_S = 0.25  # of one test; our slowest takes 4 ms. CPU time, because a busy machine must not change a verdict
 MAX_TIMEOUTS = 2  # tests that run out of time before the rest is not tried: bounds the cost of an endless loop
 WALL_S = 20.0  # of one grade: MAX_TIMEOUTS * CPU_S on a machine ten times too busy; catches sleep and swallowed alarms
 KEEP = 4096  # characters of an example's output; a test may not want more
-DETAIL = 160  # characters of a detail line
 
 _PROGRAM = inspect.getsource(driver) + "\nmain(data, emit)\n"
 # Without this flag doctest takes True for 1 and False for 0.
@@ -50,7 +49,7 @@ def parse(test: Test) -> tuple[doctest.Example, ...]:
     return examples
 
 
-class ExampleGrader:
+class ExampleGrader(CachingGrader):
     """Grades workspaces by doctest tests. Thread-safe; the runner is opened at the first grade.
 
     Args:
@@ -66,46 +65,23 @@ class ExampleGrader:
         limits: Limits | None = None,
         open_runner: Callable[..., Runner] = open_runner,
     ) -> None:
-        if workers < 1:
-            raise ValueError(f"workers={workers}: needs at least 1")
-        self.jobs = 0  # run so far; the others came from the cache
-        self._workers, self._limits, self._open = workers, limits or Limits(), open_runner
-        self._verdicts = Verdicts()
-        self._runner: Runner | None = None
-        self._lock = threading.Lock()
+        super().__init__(workers=workers, limits=limits)
+        self._runner = LazyRunner(self, open_runner)
 
     def grade(self, tests: Sequence[Test], files: Workspace) -> Grade:
         """The verdict of the tests on these files. Only ``*.py`` files take part; the rest cannot change it.
 
         Raises ValueError if there are no tests: nothing would be judged; SandboxUnavailable if this machine has no
-        sandbox.
+        sandbox. After :meth:`close` every grade is an infra error.
         """
         if not tests:
             raise ValueError("no tests to grade by")
         modules = {path: content for path, content in sorted(files.items()) if path.endswith(".py")}
-        key = digest(_parts(tests, modules))
-        if known := self._verdicts.get(key):
-            return known
-        grade = self._run(tests, modules)
-        self._verdicts.put(key, grade)
-        return grade
-
-    def forget(self) -> None:
-        """Drop the verdicts that are kept."""
-        self._verdicts = Verdicts()
+        return self.known_or(digest(_parts(tests, modules)), lambda: self._run(tests, modules))
 
     def close(self) -> None:
-        """End the runner. May be called twice."""
-        with self._lock:
-            runner, self._runner = self._runner, None
-        if runner is not None:
-            runner.close()
-
-    def __enter__(self) -> ExampleGrader:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+        """End the runner, for good. May be called twice."""
+        self._runner.close()
 
     def _run(self, tests: Sequence[Test], modules: Workspace) -> Grade:
         job = {
@@ -116,24 +92,16 @@ class ExampleGrader:
             "keep": KEEP,
         }
         try:
-            result = self._open_runner().run(_PROGRAM, files=modules, data=json.dumps(job).encode(), timeout=WALL_S)
+            result = self._runner.get().run(_PROGRAM, files=modules, data=json.dumps(job).encode(), timeout=WALL_S)
         except SandboxError as error:
-            return _broken(tests, str(error) or type(error).__name__)
+            return broken(tests, str(error) or type(error).__name__)
         except WorkspaceError as error:  # the agent's doing: files that fit into no workspace
-            line = f"cannot be graded: {error}"[:DETAIL]
-            return Grade(False, 0.0, {test.id: "error" for test in tests}, {test.id: line for test in tests})
+            return refused(tests, f"cannot be graded: {error}")
         started, records = _read(result)
         if not started:
             stderr = result.exec.stderr.decode(errors="replace").strip().splitlines()
-            return _broken(tests, f"the grading job did not start (exit {result.exec.exit_code}) {stderr[-1:]}")
+            return broken(tests, f"the grading job did not start (exit {result.exec.exit_code}) {stderr[-1:]}")
         return judge(tests, records, out_of_time=result.exec.timed_out)
-
-    def _open_runner(self) -> Runner:
-        with self._lock:
-            self.jobs += 1
-            if self._runner is None:
-                self._runner = self._open(limits=self._limits, workers=self._workers)
-            return self._runner
 
 
 @dataclass(frozen=True)
@@ -215,10 +183,6 @@ def _read(result: JobResult) -> tuple[bool, dict[tuple[int, int], list[Record]]]
             case [int(test), int(example), ("gave" | "raised" | "timeout") as kind, str(text)]:
                 records.setdefault((test, example), []).append(Record(kind, text))
     return started, records
-
-
-def _broken(tests: Sequence[Test], cause: str) -> Grade:
-    return Grade(False, 0.0, {test.id: "error" for test in tests}, infra_error=" ".join(cause.split()))
 
 
 def _parts(tests: Sequence[Test], modules: Workspace) -> Iterator[str | bytes]:

@@ -19,12 +19,12 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from benchmarks.base import Grade, Test, Workspace
 from benchmarks.grading import graded, judge, values
-from benchmarks.grading.verdicts import Verdicts, digest
+from benchmarks.grading.caching import CachingGrader, LazyRunner, broken, refused
+from benchmarks.grading.verdicts import digest
 from sandbox import JobResult, Limits, Runner, SandboxError, WorkspaceError, open_runner
 from sandbox.runner import PRELOAD
 
@@ -65,6 +65,10 @@ class Suite:
     cpu_s: float = 1.0  # a test of a right solution of HumanEval takes less than 0.05 s
     wall_s: float = WALL_S
 
+    def grader(self, *, workers: int, limits: Limits | None) -> RemoteGrader:
+        """A grader of such suites."""
+        return RemoteGrader(workers=workers, limits=limits)
+
 
 @dataclass
 class _Ran:
@@ -74,7 +78,7 @@ class _Ran:
     error: BaseException | None = field(default=None)
 
 
-class RemoteGrader:
+class RemoteGrader(CachingGrader):
     """Grades workspaces by tests of a :class:`Suite`. Thread-safe; sandboxes are opened at the first grade.
 
     Args:
@@ -90,51 +94,32 @@ class RemoteGrader:
         limits: Limits | None = None,
         open_runner: Callable[..., Runner] = open_runner,
     ) -> None:
-        if workers < 1:
-            raise ValueError(f"workers={workers}: needs at least 1")
-        self.jobs = 0  # grades that were run; the others were known
-        self._workers, self._limits, self._open = workers, limits or Limits(), open_runner
-        self._free = threading.BoundedSemaphore(workers)  # a grade must have both of its places or wait for none
-        self._verdicts = Verdicts()
-        self._runners: tuple[Runner, Runner] | None = None
-        self._lock = threading.Lock()
+        # A grade must have both of its places or wait for none: the base lets only so many in.
+        super().__init__(workers=workers, limits=limits)
+        self._judging = LazyRunner(self, open_runner, preload=(*PRELOAD, "ast"))
+        self._solving = LazyRunner(self, open_runner)
 
     def grade(self, suite: Suite, tests: Sequence[Test], files: Workspace) -> Grade:
         """The verdict of the tests on these files, of which only ``*.py`` take part.
 
         Raises ValueError if there are no tests: nothing would be judged; SandboxUnavailable if this machine has no
-        sandbox.
+        sandbox. After :meth:`close` every grade is an infra error.
         """
         if not tests:
             raise ValueError("no tests to grade by")
         modules = {path: content for path, content in sorted(files.items()) if path.endswith(".py")}
-        key = digest(_parts(suite, tests, modules))
-        if known := self._verdicts.get(key):
-            return known
-        with self._free:
-            grade = self._run(suite, tests, modules)
-        self._verdicts.put(key, grade)
-        return grade
-
-    def forget(self) -> None:
-        """Drop the verdicts that are kept."""
-        self._verdicts = Verdicts()
+        return self.known_or(digest(_parts(suite, tests, modules)), lambda: self._run(suite, tests, modules))
 
     def close(self) -> None:
-        """End the sandboxes. May be called twice."""
-        with self._lock:
-            runners, self._runners = self._runners or (), None
-        for runner in runners:
-            runner.close()
-
-    def __enter__(self) -> RemoteGrader:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+        """End the sandboxes, for good. May be called twice."""
+        self._judging.close()
+        self._solving.close()
 
     def _run(self, suite: Suite, tests: Sequence[Test], modules: Workspace) -> Grade:
-        judging, solving = self._open_runners()
+        try:
+            judging, solving = self._judging.get(), self._solving.get()
+        except SandboxError as error:
+            return broken(tests, str(error) or type(error).__name__)
         names = sorted({path.split("/")[0].removesuffix(".py") for path in modules})
         given = {"modules": names, "cpu_s": suite.cpu_s, "in_place": suite.in_place}
         asked = {
@@ -174,28 +159,6 @@ class RemoteGrader:
             if not job.messages:
                 return broken(tests, f"a grading job did not start (exit {job.exec.exit_code}) {_last(job)}")
         return _judged(tests, verdict, out_of_time=verdict.exec.timed_out or ran.result.exec.timed_out)
-
-    def _open_runners(self) -> tuple[Runner, Runner]:
-        with self._lock:
-            self.jobs += 1
-            if self._runners is None:
-                with ExitStack() as stack:
-                    judging = self._open(limits=self._limits, workers=self._workers, preload=(*PRELOAD, "ast"))
-                    stack.callback(judging.close)
-                    self._runners = judging, self._open(limits=self._limits, workers=self._workers)
-                    stack.pop_all()
-            return self._runners
-
-
-def broken(tests: Sequence[Test], cause: str) -> Grade:
-    """The machine failed: no verdict."""
-    return Grade(False, 0.0, {test.id: "error" for test in tests}, infra_error=" ".join(cause.split()))
-
-
-def refused(tests: Sequence[Test], line: str) -> Grade:
-    """The workspace cannot be graded, and that is its own fault."""
-    line = line[: judge.DETAIL]
-    return Grade(False, 0.0, {test.id: "error" for test in tests}, {test.id: line for test in tests})
 
 
 def _judged(tests: Sequence[Test], result: JobResult, *, out_of_time: bool) -> Grade:

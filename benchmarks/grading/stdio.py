@@ -16,12 +16,11 @@ from __future__ import annotations
 import json
 import math
 import re
-import threading
 from collections.abc import Sequence
 
 from benchmarks.base import Grade, Test, Workspace
-from benchmarks.grading.remote import broken, refused
-from benchmarks.grading.verdicts import Verdicts, digest
+from benchmarks.grading.caching import CachingGrader, broken, refused
+from benchmarks.grading.verdicts import digest
 from sandbox import ExecResult, Limits, SandboxError, WorkspaceError, open_sandbox
 
 MAX_TIMEOUTS = 2  # cases that run out of time before the rest is not tried
@@ -52,7 +51,7 @@ def _word(got: str, want: str, tolerance: float) -> bool:
     return math.isclose(float(got), float(want), rel_tol=tolerance, abs_tol=tolerance)
 
 
-class StdioGrader:
+class StdioGrader(CachingGrader):
     """Grades workspaces by cases. Thread-safe; a sandbox is opened for every grade.
 
     Args:
@@ -72,12 +71,8 @@ class StdioGrader:
         workers: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        if workers < 1:
-            raise ValueError(f"workers={workers}: needs at least 1")
+        super().__init__(workers=workers, limits=limits)
         self._argv, self._build, self._tolerance = list(argv), list(build), tolerance
-        self._limits = limits or Limits()
-        self._free = threading.BoundedSemaphore(workers)
-        self._verdicts = Verdicts()
 
     def grade(self, tests: Sequence[Test], files: Workspace) -> Grade:
         """The verdict of the cases on these files. Raises ValueError if there are none; SandboxUnavailable."""
@@ -86,25 +81,19 @@ class StdioGrader:
         named = [part for test in tests for part in (test.id, test.body)]
         contents = [part for path, content in sorted(files.items()) for part in (path, content)]
         key = digest([str(len(tests)), *named, *contents])
-        if known := self._verdicts.get(key):
-            return known
-        with self._free:
-            try:
-                grade = self._run(tests, files)
-            except SandboxError as error:
-                return broken(tests, str(error) or type(error).__name__)
-            except WorkspaceError as error:
-                grade = refused(tests, f"cannot be graded: {error}")
-        self._verdicts.put(key, grade)
-        return grade
+        return self.known_or(key, lambda: self._graded(tests, files))
 
-    def forget(self) -> None:
-        """Drop the verdicts that are kept."""
-        self._verdicts = Verdicts()
+    def _graded(self, tests: Sequence[Test], files: Workspace) -> Grade:
+        try:
+            return self._run(tests, files)
+        except SandboxError as error:
+            return broken(tests, str(error) or type(error).__name__)
+        except WorkspaceError as error:
+            return refused(tests, f"cannot be graded: {error}")
 
     def _run(self, tests: Sequence[Test], files: Workspace) -> Grade:
         verdicts, details, timeouts = {}, {}, 0
-        with open_sandbox(limits=self._limits) as box:
+        with open_sandbox(limits=self.limits) as box:
             box.write(files)
             if self._build:
                 built = box.run(self._build)

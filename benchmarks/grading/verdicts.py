@@ -14,7 +14,11 @@ SIZE = 16_384  # verdicts, about 1.5 kB each
 
 
 class Verdicts:
-    """The ``SIZE`` most recent verdicts, by digest. Thread-safe. Infra errors are not kept: they say nothing."""
+    """The ``SIZE`` most recent verdicts, by digest. Thread-safe.
+
+    Infra errors are not kept, as they say nothing, and neither are verdicts with a time-out: a busy machine may have
+    made it, and another try may not.
+    """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, Grade] = OrderedDict()
@@ -30,7 +34,7 @@ class Verdicts:
 
     def put(self, key: bytes, grade: Grade) -> None:
         """Keep a copy."""
-        if grade.infra_error is not None:
+        if grade.infra_error is not None or "timeout" in grade.tests.values():
             return
         with self._lock:
             self._kept[key] = _copy(grade)

@@ -123,7 +123,7 @@ class Repair(Benchmark):
     def close(self) -> None:
         """End the grading processes; a later grade starts new ones. May be called twice."""
         with self._lock:
-            grader = self._grader
+            grader, self._grader = self._grader, None
         if grader is not None:
             grader.close()
 

@@ -129,4 +129,3 @@ RULES: tuple[Rule, ...] = _INTEGERS + _LISTS + _STRINGS
 CALLS: tuple[Rule, ...] = _CALLS
 _NUMBERS = "plus minus from times divide rest linear grouped square distance floor cap sign reduce repeat"
 CALLEES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.kind in _NUMBERS.split())
-BY_KIND: dict[str, Rule] = {rule.kind: rule for rule in RULES + CALLS}

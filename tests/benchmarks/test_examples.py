@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.base import Grade, Test
-from benchmarks.grading import examples, verdicts
+from benchmarks.grading import caching, examples, verdicts
 from benchmarks.grading.examples import ExampleGrader, Record, judge
 from benchmarks.repair import program
 from sandbox import SandboxError, SandboxUnavailable
@@ -229,7 +229,7 @@ def test_detail_lines(grader: ExampleGrader, example: str, line: str) -> None:
 def test_detail_lines_are_short(grader: ExampleGrader) -> None:
     test = Test("t", f">>> 'x' * 900, {'9' * 300}\n{'y' * 900}\n")
     (line,) = verdict(grader, "", test).details.values()
-    assert len(line) <= examples.DETAIL
+    assert len(line) <= caching.DETAIL
     assert "\n" not in line
 
 
@@ -366,13 +366,20 @@ def test_the_tests_of_the_corpus_cannot_be_read(grader: ExampleGrader, monkeypat
     assert grade.resolved, grade
 
 
-def test_close_twice_and_use_again() -> None:
+def test_close_is_for_good() -> None:
     grader = ExampleGrader()
     assert verdict(grader, RIGHT).resolved
     grader.close()
     grader.close()
-    assert not verdict(grader, WRONG).resolved
-    grader.close()
+    assert grader.grade((ADD,), {"m.py": b"x = 1"}).infra_error == "this grader is closed: make another"
+
+
+def test_time_outs_are_not_kept() -> None:
+    late = output(["start"], [0, 0, "timeout", ""])
+    good = output(["start"], [0, 0, "gave", ""], [0, 1, "gave", "5\n"])
+    with ExampleGrader(open_runner=Scripted([late, good]).open) as grader:
+        assert grader.grade((ADD,), {"m.py": b""}).tests == {"adds": "timeout"}
+        assert grader.grade((ADD,), {"m.py": b""}).resolved
 
 
 def test_records_of_other_tests_do_not_count() -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from benchmarks.base import Task, Test
 from benchmarks.repair.tiny import HIDDEN, VISIBLE, make_task, parse_id, split_of
-from benchmarks.repair.tiny_rules import BY_KIND, CALLS, RULES
+from benchmarks.repair.tiny_rules import CALLS, RULES
+
+BY_KIND = {rule.kind: rule for rule in RULES + CALLS}
 
 
 def run(source: str, tests: tuple[Test, ...]) -> set[str]:

@@ -37,7 +37,7 @@ def test_no_sandbox(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypa
     def none(*args: object, **kwargs: object) -> None:
         raise SandboxUnavailable("no sandbox here; run python -m sandbox doctor")
 
-    monkeypatch.setattr("benchmarks.grading.examples.ExampleGrader._open_runner", none)
+    monkeypatch.setattr("benchmarks.grading.caching.LazyRunner.get", none)
     assert main("didpo", [*SMALL, f"trainer.run_dir={tmp_path}", "trainer.logger=[]"]) == 2
     assert capsys.readouterr().err == "error: no sandbox here; run python -m sandbox doctor\n"
 

@@ -1,0 +1,43 @@
+// Stands around the checks of a program (cpp.py fills in @...@). A failed check is noted before anything is called that
+// the solution could have replaced; the key is put together only when none was.
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <unistd.h>
+
+namespace @NAME@ {
+struct Failed {};
+static bool failed = false;
+static unsigned asked = 0;
+
+[[noreturn, maybe_unused]] static void fail(int line, const char* text) {
+    failed = true;
+    std::printf("\n# 0 assertion in line %d does not hold: %s\n", line, text);
+    std::fflush(stdout);
+    throw Failed{};
+}
+}
+
+#undef assert
+#define assert(...) (++@NAME@::asked, (__VA_ARGS__) ? (void)0 : @NAME@::fail(__LINE__, #__VA_ARGS__))
+#line 1
+@CHECKS@
+
+int main() {
+    try {
+        @NAME@_checks();
+    } catch (const @NAME@::Failed&) {
+    } catch (const std::exception& error) {
+        @NAME@::failed = true;
+        std::printf("\n# 0 %s\n", error.what());
+    }
+    std::fflush(stdout);
+    if (@NAME@::failed || @NAME@::asked == 0) _exit(1);
+    static const volatile unsigned char mask[] = {@MASK@}, rest[] = {@REST@};
+    char key[sizeof mask + 2];
+    key[0] = '\n';
+    for (unsigned at = 0; at < sizeof mask; at++) key[at + 1] = (char)(mask[at] ^ rest[at]);
+    key[sizeof mask + 1] = '\n';
+    if (write(1, key, sizeof key) < 0) _exit(1);
+    _exit(0);
+}

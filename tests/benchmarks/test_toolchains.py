@@ -1,0 +1,134 @@
+"""Other languages: the right solution resolves, the buggy one does not, attacks do not, and their honest twins do."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import benchmarks
+from benchmarks.base import Grade, Task
+from benchmarks.checking import reference
+from benchmarks.humanevalfix import HumanEvalFix
+from benchmarks.toolchains import LANGUAGES, ToolMissing, toolchain
+from benchmarks.toolchains.base import Refused, Suite
+from benchmarks.toolchains.names import declared
+from tests.benchmarks.foreign import ATTACKS, CALLED, ROWS, source
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("pack")
+    for language, short in (("javascript", "js"), *((name, name) for name in ("java", "go", "cpp", "rust"))):
+        (place / f"humanevalpack_{short}.jsonl").write_text(json.dumps(ROWS[language]) + "\n")
+    return place
+
+
+@functools.cache
+def prepared(folder: Path, language: str) -> tuple[HumanEvalFix, Task]:
+    bench = benchmarks.load("humanevalfix", path=folder, language=language)
+    assert isinstance(bench, HumanEvalFix)
+    return bench, bench.task(ROWS[language]["task_id"])
+
+
+def made(folder: Path, language: str) -> tuple[HumanEvalFix, Task]:
+    try:
+        toolchain(language).find("program")
+        return prepared(folder, language)
+    except ToolMissing as error:
+        if language in os.environ.get("CODEGYM_TEST_TOOLS", "").split():  # so CI cannot lose its tools unnoticed
+            raise
+        pytest.skip(str(error))
+
+
+def graded(folder: Path, language: str, files: dict[str, bytes]) -> Grade:
+    bench, task = made(folder, language)
+    grade = bench.grade(task, {**task.workspace, **files})
+    assert grade.infra_error is None
+    return grade
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_right_and_buggy(folder: Path, language: str) -> None:
+    _, task = made(folder, language)
+    right = reference(task)
+    assert right is not None
+    assert graded(folder, language, dict(right)).resolved, graded(folder, language, dict(right))
+    wrong = graded(folder, language, {})
+    assert wrong.tests == {"tests": "failed"}
+    assert wrong.details["tests"]
+    assert [test.id for test in task.visible] == (["examples"] if "(" in ROWS[language]["example_test"] else [])
+    assert "solution" in next(iter(task.workspace)).lower()
+    broken = graded(folder, language, dict.fromkeys(right, b"this is no program {"))
+    assert broken.tests == {"tests": "error"}
+
+
+@pytest.mark.parametrize(("language", "name"), [(language, name) for language in ATTACKS for name in ATTACKS[language]])
+def test_attacks(folder: Path, language: str, name: str) -> None:
+    _, task = made(folder, language)
+    (file,) = task.workspace
+    call = CALLED.get((language, name), "")
+    attack = source(language, ATTACKS[language][name][0], "buggy_solution", call=call)
+    assert not graded(folder, language, {file: attack}).resolved
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_honest_twins_of_the_attacks(folder: Path, language: str) -> None:
+    """All of a language's at once: each uses the means of its attack, and the solution is right."""
+    _, task = made(folder, language)
+    (file,) = task.workspace
+    twins = "\n".join(twin for _, twin in ATTACKS[language].values())
+    calls = "".join(CALLED.get((language, name), "") for name in ATTACKS[language])
+    honest = graded(folder, language, {file: source(language, twins, "canonical_solution", call=calls)})
+    assert honest.resolved, honest
+
+
+def test_what_an_agent_is_shown(folder: Path) -> None:
+    for language in LANGUAGES:
+        bench = HumanEvalFix(path=folder, language=language, spec="docs")
+        task = bench.make(ROWS[language])
+        (text,) = task.workspace.values()
+        assert b"largest" in text
+        assert task.language == language
+        tests = HumanEvalFix(path=folder, language=language, spec="tests").make(ROWS[language])
+        (text,) = tests.workspace.values()
+        assert b"largest" not in text
+        assert ROWS[language]["test"].strip() in tests.prompt
+
+
+def test_a_missing_tool_names_its_package(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    with pytest.raises(ToolMissing, match="apt-get install golang-go"):
+        benchmarks.load("humanevalfix", path=folder, language="go").tasks("test")
+    with pytest.raises(ValueError, match="there are: python, javascript"):
+        benchmarks.load("humanevalfix", language="cobol")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "names"),
+    [
+        ("cpp", "#define A 1\nvoid f() {\n#define B(x) x\n}\nint c;", {"A", "B"}),
+        ("java", "class A { class B {} }\n enum C { X }", {"A", "C"}),
+        (
+            "go",
+            "package p\nconst (\n a = 1\n b = 2\n)\nvar c, d int\nfunc e() { var f int }\ntype g = int",
+            set("abcdeg"),
+        ),
+        ("rust", "macro_rules! a { () => {} }\nstruct b;\nmod c { fn d() {} }\nimpl b { fn e() {} }", {"a", "b", "c"}),
+    ],
+)
+def test_what_is_declared_at_the_top(language: str, text: str, names: set[str]) -> None:
+    assert declared(language, text.encode()) == names
+
+
+def test_a_header_cannot_redefine_what_tests_say() -> None:
+    files = {"test/catch.hpp": b"", "a_test.cpp": b'#include "a.h"\nTEST_CASE("one") { REQUIRE(f() == 1); }'}
+    chain = toolchain("cpp")
+    assert chain.tests(files) == ["one"]
+    suite = Suite("exercise", "cpp", ("a.cpp", "a.h"), files)
+    for macro in ("REQUIRE(x)", "INTERNAL_CATCH_TEST(x)"):
+        with pytest.raises(Refused):
+            chain.build(suite, {}, (), {**files, "a.h": f"#define {macro}".encode(), "a.cpp": b""})
