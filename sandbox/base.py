@@ -26,6 +26,7 @@ class Limits:
         disk_bytes: bytes that may be written (workspace, /tmp and /dev/shm together).
         files: inodes that may be created.
         output_bytes: bytes kept of stdout and of stderr, each.
+        cpus: processors' worth of time that all processes together get, such as 0.5; None for all there are.
     """
 
     wall_s: float = 10.0
@@ -35,10 +36,11 @@ class Limits:
     disk_bytes: int = 64 << 20
     files: int = 20_000
     output_bytes: int = 1 << 20
+    cpus: float | None = None
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value <= 0:
+            if value is not None and value <= 0:
                 raise ValueError(f"Limits.{name} must be positive, not {value}")
 
 

@@ -8,6 +8,7 @@ net         no network, not even the host's loopback
 pids        the number of processes is limited
 memory      the memory of all processes together is limited
 cpu         the CPU time of a process is limited
+cpus        the share of the processors that all processes together get can be limited
 disk        bytes and files written are limited, /tmp and /dev/shm included
 kill_tree   whatever a command started is dead when it returns
 syscalls    a system-call filter, no capabilities, no new privileges
@@ -24,17 +25,17 @@ import socket
 import sys
 import tempfile
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sandbox.base import Limits, Sandbox, SandboxUnavailable
 from sandbox.docker import DockerSandbox
 from sandbox.namespaces import NamespaceSandbox
+from sandbox.namespaces.cgroup import REMEDY
 from sandbox.opening import AUTO, open_sandbox
 
-GUARANTEES = ("fs", "net", "pids", "memory", "cpu", "disk", "kill_tree", "syscalls", "pid1")
+GUARANTEES = ("fs", "net", "pids", "memory", "cpu", "cpus", "disk", "kill_tree", "syscalls", "pid1")
 
 _LIMITS = Limits(wall_s=30, cpu_s=1, memory_bytes=160 << 20, pids=16, disk_bytes=4 << 20, files=200)
-_CGROUP_REMEDY = "run as root, or in a delegated group of version 2 (systemd-run --user --scope -p Delegate=yes ...)"
 
 
 @dataclass(frozen=True)
@@ -162,15 +163,26 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
         box.run(["sh", "-c", "setsid sleep 1000 & sleep 1000 & true"])
         alive = box.run(["sh", "-c", "echo /proc/[0-9]*"]).stdout.split()
         holds["kill_tree"] = len(alive) <= 2  # PID 1 and the shell itself
+        holds["cpus"] = _shares(backend)
         holds["memory"] = box.run(["python3", "-c", _MEMORY], timeout=15).oom
     mechanism = _mechanisms(box)
-    remedy = {"pids": _CGROUP_REMEDY, "memory": _CGROUP_REMEDY} if backend == "namespaces" else {}
+    remedy = {"pids": REMEDY, "memory": REMEDY, "cpus": REMEDY} if backend == "namespaces" else {}
     if isinstance(box, DockerSandbox) and box.podman:
         remedy["disk"] = "use Docker, or count on the memory limit, which a tmpfs is under"
     return tuple(
         Guarantee(n, holds[n], mechanism[n], "" if holds[n] else remedy.get(n, "report it: the sandbox is broken here"))
         for n in GUARANTEES
     )
+
+
+def _shares(backend: str) -> bool:
+    """Whether a fifth of a processor's time makes a tenth of a second of work take half a second, about."""
+    try:
+        with open_sandbox(backend, replace(_LIMITS, cpus=0.2)) as box:
+            work = "import time\nwhile time.process_time() < 0.1: pass"
+            return box.run(["python3", "-c", work]).wall_s > 0.25
+    except SandboxUnavailable:
+        return False
 
 
 def _mechanisms(box: Sandbox) -> dict[str, str]:
@@ -182,6 +194,7 @@ def _mechanisms(box: Sandbox) -> dict[str, str]:
             "pids": "control group of the container",
             "memory": "control group of the container (32 MiB more than the limit, for PID 1)",
             "cpu": "RLIMIT_CPU",
+            "cpus": "control group of the container",
             "disk": "sized tmpfs, read-only root" + (", but podman adds one at /tmp" if box.podman else ""),
             "kill_tree": "PID namespace, own PID 1",
             "syscalls": "seccomp profile and filter",
@@ -195,6 +208,7 @@ def _mechanisms(box: Sandbox) -> dict[str, str]:
         "pids": version or "RLIMIT_NPROC in a user namespace",
         "memory": version or "RLIMIT_AS, per process only",
         "cpu": "RLIMIT_CPU",
+        "cpus": version or "none",
         "disk": "sized tmpfs",
         "kill_tree": "PID namespace, own PID 1",
         "syscalls": "seccomp filter",

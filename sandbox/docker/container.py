@@ -160,6 +160,7 @@ def _create(
         mem_limit=memory,
         memswap_limit=memory,  # no swap on top
         pids_limit=limits.pids + 1,  # and PID 1
+        nano_cpus=int(limits.cpus * 1e9) if limits.cpus else None,
         cap_drop=["ALL"],
         cap_add=list(_CAPABILITIES),
         security_opt=["no-new-privileges", security],

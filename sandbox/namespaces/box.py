@@ -22,10 +22,10 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Any
 
-from sandbox.base import ExecResult, Limits, SandboxError, WorkspaceError
+from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable, WorkspaceError
 from sandbox.collect import Stream, collect, cpu_exhausted, exit_code, pipe
 from sandbox.namespaces import seccomp
-from sandbox.namespaces.cgroup import Cgroup
+from sandbox.namespaces.cgroup import REMEDY, Cgroup
 from sandbox.namespaces.family import Family, Sight, await_ready, ids, join, kill, last_capability, unavailable
 
 _MARKED = struct.pack("<i", 3)
@@ -36,7 +36,9 @@ _ANSWER_S = 60.0  # for a request that starts nothing; milliseconds on a healthy
 def _group(limits: Limits) -> Cgroup | None:
     try:
         return Cgroup.create(limits)
-    except OSError:
+    except OSError as error:
+        if limits.cpus is not None:
+            raise SandboxUnavailable(f"Limits.cpus={limits.cpus} needs a control group ({error}): {REMEDY}") from error
         return None  # limits per process then; the probe tells the difference
 
 
@@ -63,7 +65,7 @@ class Box:
         partner: the box whose namespaces, uid and limits this one shares; only its processes are its own.
 
     Raises:
-        SandboxUnavailable: it cannot start here; the message says why and what to do.
+        SandboxUnavailable: it cannot start here, or not with these limits; the message says why and what to do.
         SandboxError: it did not start, but others that see the same did.
         ValueError: a path of ``read_only`` cannot be shown.
     """

@@ -1,4 +1,4 @@
-"""Limits on the memory and the number of processes of a whole tree, by control groups of version 1 or 2.
+"""Limits on the memory, the number of processes and the CPU share of a whole tree, by control groups, version 1 or 2.
 
 ``Cgroup.create(limits)`` makes a group under this process's own, or raises OSError with what is missing.
 PID 1 of the sandbox gets the open ``cgroup.procs`` files, and each command writes itself into them before it starts.
@@ -10,11 +10,14 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox.base import Limits
 
 _ROOT = Path("/sys/fs/cgroup")
+_PERIOD_US = 100_000  # over which a share of the CPU is counted: the kernel's default
+REMEDY = "run as root, or in a delegated group of version 2 (systemd-run --user --scope -p Delegate=yes ...)"
 _NUMBERS = itertools.count()
 _swept: set[Path] = set()
 
@@ -28,17 +31,17 @@ def _own_groups() -> dict[str, str]:
     return {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
 
 
-def _parents() -> tuple[int, dict[str, Path]]:
+def _parents(names: Sequence[str] = ("memory", "pids")) -> tuple[int, dict[str, Path]]:
     """(version, controller -> folder to make a group in). Raises OSError naming what is missing."""
     own = _own_groups()
     if (_ROOT / "cgroup.controllers").exists():
         parent = _ROOT / own.get("", "/").lstrip("/")
         granted = (parent / "cgroup.subtree_control").read_text().split()
-        if not {"memory", "pids"} <= set(granted):
-            (parent / "cgroup.subtree_control").write_text("+memory +pids")
-        return 2, {"memory": parent, "pids": parent}
+        if not set(names) <= set(granted):
+            (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in names))
+        return 2, dict.fromkeys(names, parent)
     parents = {}
-    for name in ("memory", "pids"):
+    for name in names:
         path = next((p for controllers, p in own.items() if name in controllers.split(",")), "/")
         mounted = _ROOT / name
         parents[name] = next((p for p in (mounted / path.lstrip("/"), mounted) if p.is_dir()), mounted)
@@ -70,7 +73,7 @@ class Cgroup:
     @classmethod
     def create(cls, limits: Limits) -> Cgroup:
         """Raises OSError where groups cannot be made."""
-        version, parents = _parents()
+        version, parents = _parents(("memory", "pids", *(["cpu"] if limits.cpus else [])))
         name = f"codegym-{os.getpid()}-{next(_NUMBERS)}"
         group = cls(version, {controller: parent / name for controller, parent in parents.items()})
         for parent in set(parents.values()):
@@ -88,6 +91,13 @@ class Cgroup:
                 if (memory / "memory.swap.max").exists():
                     (memory / "memory.swap.max").write_text("0")
             (pids / "pids.max").write_text(str(limits.pids))
+            if limits.cpus:
+                quota = max(1000, int(limits.cpus * _PERIOD_US))  # the kernel takes no less
+                if version == 1:
+                    (group.folders["cpu"] / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+                    (group.folders["cpu"] / "cpu.cfs_quota_us").write_text(str(quota))
+                else:
+                    (group.folders["cpu"] / "cpu.max").write_text(f"{quota} {_PERIOD_US}")
             for folder in set(group.folders.values()):
                 group.procs.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
         except OSError:

@@ -132,9 +132,23 @@ def test_memory_of_the_tree():
         open_sandbox(require={"memory", "net"}).close()
 
 
+def test_a_share_of_the_cpu():
+    """As the memory of the tree: only a control group can."""
+    if not {g.name: g.holds for g in probe("namespaces")}["cpus"]:
+        with pytest.raises(SandboxUnavailable, match=r"Limits\.cpus=0\.2 needs a control group"):
+            open_sandbox("namespaces", Limits(cpus=0.2))
+        return
+    spin = "import os, time\nos.fork()\nwhile time.process_time() < 0.08: pass\ntry: os.wait()\nexcept OSError: pass"
+    with open_sandbox("namespaces", Limits(cpus=0.2)) as held, open_sandbox("namespaces") as free:
+        result = held.run(["python3", "-c", spin], timeout=60)
+        assert result.cpu_s / result.wall_s < 0.35
+        others = (free.run(["python3", "-c", spin], timeout=60) for _ in range(20))
+        assert any(other.cpu_s / other.wall_s > 0.5 for other in others)  # a busy machine gives less at times
+
+
 def test_every_other_guarantee_holds():
     assert [g.name for g in probe("namespaces")] == list(GUARANTEES)
-    assert [g for g in probe("namespaces") if not g.holds and g.name != "memory"] == []
+    assert [g for g in probe("namespaces") if not g.holds and g.name not in ("memory", "cpus")] == []
     assert not any(g.holds for g in probe("unsafe"))
 
 
