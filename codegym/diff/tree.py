@@ -167,3 +167,16 @@ def _children(node: Node, text: bytes) -> tuple[list[Node], list[Token], list[by
     if node.end_byte > done and not (rest := text[done : node.end_byte]).isspace():
         form.append(rest)
     return children, signs, form
+
+
+def in_order(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """The positions of a longest common subsequence. Raises TooLarge."""
+    blocks = unequal_blocks(left, right)
+    if blocks is None:
+        raise TooLarge("too many siblings differ")
+    pairs: list[tuple[int, int]] = []
+    at, to = 0, 0
+    for a, b, c, d in [*blocks, (len(left), 0, len(right), 0)]:
+        pairs += zip(range(at, a), range(to, c), strict=True)
+        at, to = b, d
+    return pairs

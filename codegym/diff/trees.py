@@ -71,7 +71,7 @@ def _from_the_start(language: Language, text: bytes) -> Tree:
 
 
 def _changed(language: Language, before: Tree, old: bytes, new: bytes, cuts: Sequence[Cut]) -> Tree:
-    if before.root_node.has_error:
+    if before.root_node.has_error or 2 * sum(cut[3] - cut[2] for cut in cuts) > len(new):
         return _from_the_start(language, new)
     edited = before.copy()
     places: list[tuple[int, int, int, Point, Point, Point]] = []

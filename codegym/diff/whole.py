@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegym.diff.lines import MOST_ALIGNED, Cut
-from codegym.diff.match import Matching, in_order
-from codegym.diff.tree import Level
+from codegym.diff.match import Matching
+from codegym.diff.tree import Level, in_order
 from codegym.spans import Span
 
 

@@ -48,6 +48,9 @@ def told(old: bytes, new: bytes, path: str = "a.py") -> list[tuple[str, str, str
     for action in steps:
         assert (action.old is None) == (action.kind == "insert")
         assert (action.new is None) == (action.kind == "delete")
+        if action.kind in ("move", "update"):  # nothing becomes another kind of node, but for a file that is all error
+            was = script.nodes[action.number]
+            assert was.kind == action.node or was.parent == 0
     return [(action.kind, action.node, action.symbol) for action in steps]
 
 
@@ -63,6 +66,8 @@ def told(old: bytes, new: bytes, path: str = "a.py") -> list[tuple[str, str, str
             ("insert", "(", ""), ("move", "identifier", ""), ("insert", ")", ""),
         ]),
         (b"a = 1\nb = 2\n", b"b = 2\na = 1\n", [("move", "expression_statement", "")]),
+        (b"with f():\n    g(1)\n    assert 'no' in h(te.error)\n", b"with f():\n    g(1)\nassert 'no' in h(te.value)\n",
+         [("move", "assert_statement", ""), ("update", "identifier", "")]),
         (b"s = 'a\\nb'\n", b"s = 'c\\nb'\n", [("update", "string_content", "")]),
         (b"x[1:]\n", b"x[:1]\n", [("insert", ":", ""), ("delete", ":", "")]),
         (b"def f():\n    return 1\n", b"def f():\n    return 2\n", [("update", "integer", "f")]),

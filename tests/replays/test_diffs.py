@@ -4,6 +4,7 @@ import subprocess
 import time
 import tracemalloc
 
+import gymnasium
 import pytest
 
 from codegym.diff import Diff, apply, diff_files, unified
@@ -78,3 +79,47 @@ def test_d5_hard_texts_take_bounded_time_and_memory(old, new):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 << 20
+
+
+GIT = "git -c user.name=a -c user.email=a@b.c"
+CLEAN_SLATE = "rm -rf .git; git init -q .; git add -A"
+
+
+def test_d4_the_diff_is_against_the_task_whatever_becomes_of_git(tmp_path):
+    """Commits, resets and rewritten history; D3's ignored and untracked files, modes and links beside them."""
+    env = gymnasium.make("codegym/Repair-v0", level="tiny", n_bugs=1, feedback="exec", max_turns=20)
+    _, info = env.reset(seed=0)
+    base = dict(env.unwrapped.files)
+    (path,) = base
+    turns = [  # command, files that the turn changed, files that differ from the task's since
+        (f"{CLEAN_SLATE}; {GIT} commit -qm base; echo '*.log' > .gitignore", {".gitignore"}, {".gitignore"}),
+        (f"echo 'x = 1' >> {path}; {GIT} commit -qam work", {path}, {".gitignore", path}),
+        ("echo 1 > a.log; : > empty; chmod +x empty; ln -s empty link", {"a.log", "empty"}, None),
+        (
+            f"{GIT} add -A; {GIT} commit -q --amend -m other; {GIT} checkout -q --orphan o; {GIT} commit -qm o",
+            set(),
+            None,
+        ),
+        ("git rm -qrf . ; git status > /dev/null", {".gitignore", path, "empty"}, {path, "a.log"}),
+        (f"{CLEAN_SLATE}; {GIT} commit -qm all; {GIT} branch -D master main; git gc -q --prune=now", set(), None),
+    ]
+    expected: set[str] = set()
+    for command, changed, since in turns:
+        before = dict(env.unwrapped.files)
+        *_, info = env.step(f"<shell>{command}</shell>")
+        files = env.unwrapped.files
+        assert {file.path for file in info["diff"].files} == changed, command
+        assert all(not hunk.source and not hunk.place for file in info["diff"].files for hunk in file.hunks)
+        assert apply(info["diff"], before) == files
+        expected = expected | changed if since is None else since
+        assert {p for p in files.keys() | base.keys() if files.get(p) != base.get(p)} == expected
+        folder = tmp_path / str(info["turn"])
+        folder.mkdir()
+        for name, data in base.items():
+            (folder / name).write_bytes(data)
+        subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+        if info["patch"]:
+            subprocess.run(["git", "apply", "-"], cwd=folder, input=reply_bytes(info["patch"]), check=True)
+        there = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+        assert there == files
+    env.close()
