@@ -1,4 +1,4 @@
-"""APPS, CodeContests and LiveCodeBench as programs that read input and write output.
+"""APPS, CodeContests and LiveCodeBench: programs that read input and write output, and functions that are called.
 
 ============== ================================== ====== ===========================================================
 name           hub                                splits paper
@@ -9,8 +9,8 @@ livecodebench  livecodebench/code_generation_lite 1      Jain et al. 2024, https
 ============== ================================== ====== ===========================================================
 
 ``codegym fetch NAME`` gets the rows; ``path`` may be a file, or a folder with ``<split>.jsonl``. Problems that call a
-function instead (APPS rows with ``fn_name``, LiveCodeBench's from LeetCode) are left out here. A model may have seen
-problems that are older than it is: ``livecodebench`` takes ``since`` and ``until``, ISO dates of the contest::
+function (APPS rows with ``fn_name``, LiveCodeBench's from LeetCode) start from the row's own starter. A model may have
+seen problems that are older than it is: ``livecodebench`` takes ``since`` and ``until``, ISO dates of the contest::
 
     bench = benchmarks.load("livecodebench", since="2025-01-01")
 """
@@ -58,16 +58,24 @@ class Apps(_Contest):
 
     def read(self, raw: Row) -> Row | None:
         cases = _json(raw["input_output"]) or {}
-        if not cases.get("inputs") or cases.get("fn_name") or raw.get("starter_code"):
+        if not cases.get("inputs"):
             return None
+        function, starter = cases.get("fn_name"), raw.get("starter_code") or ""
+        if starter and not function:
+            return None  # a function without its name
         solutions = _json(raw["solutions"]) or [None]
-        pairs = list(zip(map(_text, cases["inputs"]), map(_text, cases["outputs"]), strict=True))
+        # the arguments of a call as they are, the input of a program as text
+        made = (lambda value: value) if function else _text
+        pairs = list(zip(map(made, cases["inputs"]), map(made, cases["outputs"]), strict=True))
         return {
             "id": f"apps/{raw.get('problem_id', raw.get('id'))}",
             "statement": raw["question"],
             "cases": pairs,
             "public": pairs[:1],
-            "solution": solutions[0],
+            "solution": _with_typing(solutions[0]) if function and solutions[0] else solutions[0],
+            "function": function,
+            "wrapped": True,
+            "starter": _with_typing(starter) if function else "",
         }
 
 
@@ -104,7 +112,7 @@ class CodeContests(_Contest):
 
 @register("livecodebench")
 class LiveCodeBench(_Contest):
-    """LiveCodeBench's problems from AtCoder and Codeforces, in a window of contest dates.
+    """LiveCodeBench's problems (AtCoder, Codeforces, LeetCode) in a window of contest dates.
 
     Args:
         since, until: ISO dates; contests before ``since`` or after ``until`` are left out.
@@ -134,14 +142,19 @@ class LiveCodeBench(_Contest):
         if not self._since <= date <= self._until:
             return None
         public, private = json.loads(raw["public_test_cases"]), private_cases(raw["private_test_cases"])
-        if any(each["testtype"] != "stdin" for each in (*public, *private)):
-            return None
+        kinds = {each["testtype"] for each in (*public, *private)}
+        if kinds not in ({"stdin"}, {"functional"}):
+            raise ValueError(f"{raw['question_id']} has cases of kinds {sorted(kinds)}: stdin or functional is known")
+        function = None if kinds == {"stdin"} else str(_json(raw["metadata"])["func_name"])
+        made = _call if function else _case
         return {
             "id": f"livecodebench/{raw['question_id']}",
             "statement": f"{raw['question_title']}\n\n{raw['question_content']}",
-            "cases": [(each["input"], each["output"]) for each in private],
-            "public": [(each["input"], each["output"]) for each in public],
+            "cases": [made(each) for each in private],
+            "public": [made(each) for each in public],
             "date": date.isoformat(),
+            "function": function,
+            "starter": _with_typing(raw["starter_code"]) if function else "",
         }
 
 
@@ -160,6 +173,20 @@ def private_cases(text: str) -> list[dict[str, Any]]:
         packed = _TextOnly(io.BytesIO(zlib.decompress(base64.b64decode(text)))).load()
         found = json.loads(packed)
     return list(found)
+
+
+def _case(each: Row) -> tuple[str, str]:
+    return each["input"], each["output"]
+
+
+def _call(each: Row) -> tuple[list[Any], Any]:
+    """A call's arguments, one JSON value a line, and its result."""
+    return [json.loads(line) for line in each["input"].splitlines() if line.strip()], json.loads(each["output"])
+
+
+def _with_typing(code: str) -> str:
+    """LeetCode's code names types without importing them, and both harnesses put imports above it."""
+    return f"from typing import *\n\n{code}"
 
 
 def _json(value: Any) -> Any:

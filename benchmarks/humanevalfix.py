@@ -45,6 +45,8 @@ _DECLARED = {
     "cpp": r"(?!)",  # functions are declared to the tests; macros are nobody's to declare
     "rust": r"\bfn\s+(\w+)",
 }
+# The packages that solutions in Go use.
+_GO = ("bytes", "crypto/md5", "fmt", "math", "math/rand", "regexp", "sort", "strconv", "strings", "time", "unicode")
 
 
 @register("humanevalfix")
@@ -104,8 +106,10 @@ class HumanEvalFix(FunctionBenchmark):
         from benchmarks.toolchains import Suite, toolchain
 
         file = LANGUAGES[self.language][1]
-        before = _head(self.language, row, docs=self.spec == "docs")
-        fixed = before + row["canonical_solution"]
+        docs = self.spec == "docs"
+        buggy, fixed = (
+            _file(self.language, row, row[body], docs=docs) for body in ("buggy_solution", "canonical_solution")
+        )
         names = re.findall(_DECLARED[self.language], fixed, re.M)
         suite = Suite(
             "program",
@@ -121,7 +125,7 @@ class HumanEvalFix(FunctionBenchmark):
             self.name,
             row["task_id"],
             prompt=self._prompt(row, file),
-            files={file: (before + row["buggy_solution"]).encode()},
+            files={file: buggy.encode()},
             fixed={file: fixed.encode()},
             suite=suite,
             hidden=[Test("tests", row["test"])],
@@ -133,19 +137,18 @@ class HumanEvalFix(FunctionBenchmark):
         )
 
 
-def _head(language: str, row: Row, *, docs: bool) -> str:
-    """What stands above a function's body in its file. With ``docs`` the row's prompt: it holds the description."""
+def _file(language: str, row: Row, body: str, *, docs: bool) -> str:
+    """A function's file. With ``docs`` it starts with the row's prompt, which holds the description."""
+    head: str = row["prompt"] if docs else row["declaration"]
     if language == "go":
-        head = row["prompt"] if docs else row["import"] + "\n" + row["declaration"]
-        return "package main\n\n" + head
-    if not docs:
-        return str(row["declaration"])
-    if language == "rust":
-        return str(row["prompt"]).replace("fn main(){}", "", 1)
-    if language == "cpp":  # the prompt lacks helpers and headers that the declaration has
-        comment = re.match(r"\s*/\*.*?\*/\s*", row["prompt"], re.S)
-        return (comment[0] if comment else "") + row["declaration"]
-    return str(row["prompt"])
+        head = head.replace(row["import"], "")
+        return _go_header(head + body, row) + head + body
+    if docs and language == "rust":
+        head = head.replace("fn main(){}", "", 1)
+    if docs and language == "cpp":  # the prompt lacks helpers and headers that the declaration has
+        comment = re.match(r"\s*/\*.*?\*/\s*", head, re.S)
+        head = (comment[0] if comment else "") + row["declaration"]
+    return head + body
 
 
 def _above_tests(language: str, row: Row) -> str:
@@ -155,11 +158,15 @@ def _above_tests(language: str, row: Row) -> str:
         return "\n".join(re.findall(r"^import .*;", declared, re.M))
     if language == "cpp":  # includes, helpers, and the function's prototype
         return declared.rstrip().removesuffix("{") + ";"
-    if language == "go":  # an import that is not used is an error; a row's stand in two places
-        known = dict.fromkeys(re.findall(r'"([\w./-]+)"', row["test_setup"] + row["import"]))
-        used = [path for path in known if re.search(rf"\b{path.rpartition('/')[2]}\.", row["test"] + " *testing.T")]
-        return "package main\n\n" + "".join(f'import "{path}"\n' for path in used)
-    return ""
+    return _go_header(row["test"], row) if language == "go" else ""
+
+
+def _go_header(text: str, row: Row) -> str:
+    """A file's package and imports. Rows lack some and have others that are not used, which Go does not take."""
+    known = dict.fromkeys((*_GO, *re.findall(r'"([\w./-]+)"', row["test_setup"] + row["import"])))
+    code = re.sub(r"//.*", "", text)
+    used = [path for path in known if re.search(rf"\b{path.rpartition('/')[2]}\.[A-Z]", code)]
+    return "package main\n\n" + "".join(f'import "{path}"\n' for path in used) + "\n"
 
 
 def _visible(source: str) -> tuple[Test, ...]:
