@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import _signal as signal
 import _socket
-import ctypes
 import errno
 import gc
 import marshal
@@ -48,7 +47,7 @@ _BOX, _WORK = "/box", "/box/work"
 def _nameless() -> int:
     """A file in memory. By number: a Python built against an old C library lacks os.memfd_create."""
     number = {"x86_64": 319, "aarch64": 279}[os.uname().machine]
-    fd = init._libc.syscall(ctypes.c_long(number), b"data", ctypes.c_uint(1))  # MFD_CLOEXEC
+    fd = init._libc.syscall(init.Long(number), b"data", 1)  # MFD_CLOEXEC
     init._check(0 if fd >= 0 else -1, "memfd_create")
     return int(fd)
 
@@ -69,9 +68,9 @@ class _Server:
         os.setgroups([])
         for capability in range(config["last_capability"] + 1):
             if init._prctl(init._PR_CAPBSET_DROP, capability) != 0:
-                if ctypes.get_errno() == errno.EINVAL:
+                if init._libc.error() == errno.EINVAL:
                     break  # the first number that this kernel does not know
-                raise OSError(ctypes.get_errno(), "dropping the bounding set")
+                raise OSError(init._libc.error(), "dropping the bounding set")
         os.umask(0o022)
         uid, gid = config["uid"], config["gid"]
         for name in ("work", "tmp", "shm"):

@@ -318,7 +318,7 @@ def test_auto_takes_docker_where_namespaces_do_not_work(docker_works, monkeypatc
 
 
 def test_many_sandboxes_leave_nothing(api):
-    for _ in range(6):
+    for _ in range(3):
         with DockerSandbox(Limits()) as box:
             assert box.run(["sh", "-c", "setsid sleep 300 & echo 1"]).stdout == b"1\n"
         assert box._container.id not in names(api)

@@ -9,12 +9,11 @@ with the frozen folders below and a new one on top, which takes as long for a th
 from __future__ import annotations
 
 import _socket
-import ctypes
 import fcntl
 import os
 import struct
 
-from sandbox.namespaces.init import _check, _libc
+from sandbox.namespaces.init import Long, _check, _libc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,13 +67,13 @@ def detached(store: int, name: str) -> int:
 
     ``store`` must be of the mount namespace of the caller.
     """
-    fd = _libc.syscall(ctypes.c_long(_OPEN_TREE), store, name.encode(), _CLONE)
+    fd = _libc.syscall(Long(_OPEN_TREE), store, name.encode(), _CLONE)
     _check(min(fd, 0), "open_tree")
     return int(fd)
 
 
 def _attach(fd: int, target: str) -> None:
-    _check(_libc.syscall(ctypes.c_long(_MOVE_MOUNT), fd, b"", _CWD, target.encode(), _FROM_EMPTY), "move_mount")
+    _check(_libc.syscall(Long(_MOVE_MOUNT), fd, b"", _CWD, target.encode(), _FROM_EMPTY), "move_mount")
 
 
 class Files:
