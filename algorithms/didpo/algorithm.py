@@ -89,7 +89,8 @@ class Didpo:
     the better rest of the trajectory.
 
     The other estimators (:mod:`algorithms.didpo.estimators`) ask what a *place* gained from what was written there.
-    Tokens that write content get lambda A_D, in units of the returns' standard deviation with ``std``, as A_E is.
+    Tokens that write content get lambda A_D, with ``std`` in units of a standard deviation, as A_E is: that of the
+    returns, or by execution that of what the trajectories' changes gained.
     All others keep A_E, those that name a place among them: that a place is left alone shows in the name of the next.
     A deletion writes nothing; the tokens that name what goes are its content.
 
@@ -123,8 +124,10 @@ class Didpo:
             anchors, pieces = self._anchors(group)
             unit = 1.0
         else:
-            anchors, pieces = self._places(group)
-            unit = _deviation(returns[kept]) if self.config.std else 1.0
+            anchors, pieces, gained = self._places(group)
+            # Executions say what tests say, and rewards may pay something else: each is measured by its own spread.
+            spread_of = gained if self.config.estimator in BY_EXECUTION else returns
+            unit = _deviation(spread_of[kept]) if self.config.std else 1.0
         advantages = spread(group, lambda i, t: episode[i])
         diff: list[list[np.ndarray]] = []
         for i, turns in enumerate(advantages):
@@ -162,15 +165,18 @@ class Didpo:
             anchors.append(Anchor(anchor.id, anchor.score, anchor.lines, anchor.occurrences, tuple(advantages)))
         return tuple(reversed(anchors)), pieces
 
-    def _places(self, group: Sequence[Trajectory]) -> tuple[tuple[Anchor, ...], _Pieces]:
-        """The other estimators: places as anchors whose members are variants, and the spans that write them."""
+    def _places(self, group: Sequence[Trajectory]) -> tuple[tuple[Anchor, ...], _Pieces, np.ndarray]:
+        """The other estimators: places as anchors whose members are variants, the spans that write them, and the sum of
+        each trajectory's A_D [G] before centring."""
         if self.config.estimator in BY_EXECUTION and self.judge is None:
             self.judge = environment_judge(self.config.judge, self.config.judge_budget)
         score = Score(self.config.s0, self.config.g0, self.config.shape)
         anchors: list[Anchor] = []
         pieces: _Pieces = [[[] for _ in trajectory.turns] for trajectory in group]
+        gained = np.zeros(len(group))
         by_symbol = self.config.place == "symbol"
         for place, values in worth(group, self.config.estimator, self.config.gamma, self.judge, by_symbol):
+            np.add.at(gained, [visit.member for visit in place.visits], values)
             if self.config.center and self.config.estimator in BY_EXECUTION:
                 values = center(values)
             occurrences, advantages, lines = [], [], 0
@@ -183,9 +189,9 @@ class Didpo:
             name = hashlib.blake2b(repr((place.turn, place.key)).encode(), digest_size=8).hexdigest()
             size = score(lines / changed, len(place.visits))
             anchors.append(Anchor(name, size, lines / changed, tuple(occurrences), tuple(advantages)))
-        return tuple(sorted(anchors, key=lambda anchor: -anchor.score)), pieces
+        return tuple(sorted(anchors, key=lambda anchor: -anchor.score)), pieces, gained
 
 
-def _deviation(returns: np.ndarray) -> float:
-    """The returns' standard deviation (ddof=1), 1 if they are all equal."""
-    return 1.0 if all_equal(returns) else float(np.std(returns, ddof=1))
+def _deviation(values: np.ndarray) -> float:
+    """The values' standard deviation (ddof=1), 1 if they are all equal."""
+    return 1.0 if all_equal(values) else float(np.std(values, ddof=1))

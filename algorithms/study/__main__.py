@@ -40,7 +40,7 @@ def _run(argv: Sequence[str]) -> int:
             ]
         ),
     )
-    parser.add_argument("--settings", default="bugs", help="names, separated by commas (default: bugs)")
+    parser.add_argument("--settings", default="flaky", help="names, separated by commas (default: flaky)")
     parser.add_argument("--methods", default=",".join(MAIN), help="names, separated by commas (default: %(default)s)")
     parser.add_argument("--seeds", default="0,1,2,3,4", help="numbers, separated by commas (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=Path("runs/study"), help="the folder of all runs")

@@ -34,16 +34,18 @@ _ONE_TURN = (*_SHORT, "env.kwargs.max_turns=1", "env.kwargs.feedback=blind", "en
 _BUGS = (*_ONE_TURN, "env.kwargs.n_bugs=4", "env.kwargs.verdict=score")
 
 SETTINGS = {
-    "bugs": Setting(
-        "four bugs in a file of four functions, one turn, paid by the share of hidden tests; one group of 8 a step",
+    "flaky": Setting(
+        "four bugs in a file of four functions, one turn, paid by the share of hidden tests, each result the wrong way"
+        " round with chance .2; one group of 8 a step",
         "score",
-        _BUGS,
+        (*_BUGS, "env.kwargs.verdict_noise=0.2"),
     ),
     "rare": Setting(
-        "as bugs, paid all or nothing (one file in twelve is all right at first)",
+        "as flaky, but right results, paid all or nothing: at first one file in twelve is all right",
         "success",
         (*_BUGS, "env.kwargs.verdict=resolved"),
     ),
+    "bugs": Setting("as flaky, but right results", "score", _BUGS),
     "turns": Setting(
         "two turns: visible tests are told after the first and pay .15 of their share, hidden ones all or nothing",
         "success",
@@ -55,17 +57,13 @@ SETTINGS = {
     "dependent": Setting(
         "as bugs, in files whose functions call each other", "score", (*_BUGS, "env.kwargs.dependent=true")
     ),
-    "noisy": Setting(
-        "as bugs, each hidden test's result paid the wrong way round with chance .2",
-        "score",
-        (*_BUGS, "env.kwargs.verdict_noise=0.2"),
-    ),
     "built-in": Setting("the built-in run: three bugs, two turns, 40 steps of 8 groups of 16", "success", ()),
 }
 
 ALIASES = {
-    # The true worth of each change: exact up to ten changes a reply, and no budget that the largest setting reaches.
-    "oracle": "didpo:estimator=shapley:judge_budget=1000000",
+    # The true worth of each change against the place's mean: exact up to ten changes a reply, with a budget that no
+    # setting reaches. Groups of equal returns are kept: there is credit in them too.
+    "oracle": "didpo:estimator=shapley:center=true:judge_budget=1000000:rollout.dynamic_sampling=false",
     # The model before training.
     "start": "grpo:trainer.steps=0:trainer.eval_first=true",
 }

@@ -259,13 +259,21 @@ def test_content_gets_the_change_s_worth_and_all_else_the_episode_s(estimator, c
     returns = np.array([1, 0, 0.5, 0])
     episode = (returns - returns.mean()) / returns.std(ddof=1)
     expected = [np.full(len(own.turns[0].response_ids), episode[i]) for i, own in enumerate(group)]
-    for own, values in worth(group, estimator, config.gamma, judge()):
+    found = worth(group, estimator, config.gamma, judge())
+    gained = np.array(
+        [
+            sum(values[own.visits.index(v)] for own, values in found for v in own.visits if v.member == i)
+            for i in range(4)
+        ]
+    )
+    unit = (gained if estimator in BY_EXECUTION else returns).std(ddof=1)
+    for own, values in found:
         for visit, value in zip(own.visits, values, strict=True):
             for span in visit.spans:
                 first, last = tokens_of(span, group[visit.member].turns[0].token_ends)
                 assert last > first
                 kept = episode[visit.member] if content == "sum" else 0
-                expected[visit.member][first:last] = kept + 2 * value / returns.std(ddof=1)
+                expected[visit.member][first:last] = kept + 2 * value / unit
     for tokens, (found,) in zip(expected, result.advantages, strict=True):
         np.testing.assert_allclose(found, tokens, atol=1e-6)
     reply = group[0].turns[0].reply

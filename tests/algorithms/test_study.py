@@ -52,7 +52,7 @@ def test_a_method_s_own_keys_are_the_algorithm_s_or_full_names() -> None:
     oracle = plan.configure("bugs", "oracle", 0, "runs/x")[0].algorithm
     assert oracle.estimator == "shapley"
     assert plan.configure("bugs:rollout.n=8", "grpo", 0, "runs/x")[0].rollout.n == 8
-    with pytest.raises(ConfigError, match=r"--settings: there is no 'hard'; there are: bugs, "):
+    with pytest.raises(ConfigError, match=r"--settings: there is no 'hard'; there are: flaky, "):
         plan.configure("hard", "grpo", 0, "runs/x")
     with pytest.raises(ConfigError, match="there is no algorithm 'nope'"):
         plan.configure("bugs", "nope", 0, "runs/x")
