@@ -5,6 +5,7 @@ Importing this registers the benchmarks; what they need is imported when it is u
     bench = benchmarks.load("repair", level="tiny", n_bugs="1-3")
 """
 
+from benchmarks import bigcodebench as bigcodebench
 from benchmarks import classeval as classeval
 from benchmarks import contests as contests
 from benchmarks import evalplus as evalplus

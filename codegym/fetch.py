@@ -39,6 +39,7 @@ def _raw(*files: str) -> list[dict[str, Any]]:
 
 
 _MBPP = ("prompt", "test", "validation", "train")
+_BIGCODEBENCH = "v0.1.4"  # the newest version is a split
 _LANGUAGES = ("python", "js", "java", "go", "cpp", "rust")
 SOURCES: Mapping[str, Source] = {
     "humanevalfix": Source(
@@ -54,6 +55,8 @@ SOURCES: Mapping[str, Source] = {
     "mbpp-sanitized": Source(
         "google-research-datasets/mbpp", {"mbpp-sanitized.jsonl": _splits(*_MBPP, name="sanitized")}
     ),
+    "bigcodebench": Source("bigcode/bigcodebench", {"bigcodebench.jsonl": _splits(_BIGCODEBENCH)}),
+    "bigcodebench-hard": Source("bigcode/bigcodebench-hard", {"bigcodebench-hard.jsonl": _splits(_BIGCODEBENCH)}),
     "apps": Source("codeparrot/apps", {f"apps/{split}.jsonl": _raw(f"{split}.jsonl") for split in ("train", "test")}),
     "code-contests": Source(
         "deepmind/code_contests",

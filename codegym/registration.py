@@ -29,6 +29,7 @@ def register_all() -> None:
         ("MBPP", "mbpp"),
         ("MBPPPlus", "mbpp-plus"),
         ("ClassEval", "classeval"),
+        ("BigCodeBench", "bigcodebench"),
         ("Exercism", "exercism"),
         ("AiderPolyglot", "aider-polyglot"),
         ("QuixBugs", "quixbugs"),
