@@ -18,6 +18,7 @@ FILES = (
     "test_snapshots.py",
     "test_shell.py",
     "test_pool.py",
+    "test_controls.py",
 )
 # Of the text protocol, of the host's own reading and counting, of arguments: the same for every user.
 LEFT_OUT = (
