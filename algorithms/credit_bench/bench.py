@@ -39,7 +39,6 @@ METHODS: dict[str, tuple[str, dict]] = {
     "didpo shapley": ("didpo", {"estimator": "shapley"}),
     "didpo shapley of regions": ("didpo", {"estimator": "shapley", "place": "path"}),
 }
-EXECUTES = ("didpo counterfactual", "didpo shapley", "didpo shapley of regions")
 
 
 @dataclass(frozen=True)
@@ -131,12 +130,12 @@ def rows(
                 )  # fmt: skip
 
 
-def gradients(methods: Sequence[str], size: int = 8, groups: int = 400) -> dict[str, dict[str, float]]:
-    """Bias and noise of the gradient per method that needs no execution."""
-    result = {}
+def gradients(methods: Sequence[str], size: int = 8, groups: int = 400) -> dict[str, dict[str, dict[str, float]]]:
+    """Bias and noise of the gradient: method -> reward -> fields of :class:`gradient.Estimate`."""
+    result: dict[str, dict[str, dict[str, float]]] = {}
     for method in methods:
-        if method not in EXECUTES:
-            credit = make(method)
-            found = gradient.estimate(lambda own, credit=credit: [c.advantages for c in credit(own)], size, groups)  # type: ignore[misc]
-            result[method] = asdict(found)
+        credit = make(method, gradient.judge())
+        for reward in REWARDS:
+            found = gradient.estimate(lambda own, c=credit: [one.advantages for one in c(own)], size, groups, 0, reward)  # type: ignore[misc]
+            result.setdefault(method, {})[reward] = asdict(found)
     return result

@@ -3,21 +3,22 @@
 Three functions with a bug each. Per function the policy decides whether to edit it (a coin) and what to write (one
 right and two wrong lines); the reply is an edit per edited function, in order. So the token that names an edit's place
 decides for that place and against all places between the last edit and it, the closing token against all that are
-left, and the tokens of the content decide what is written. Reward is all-or-nothing. The true gradient of the expected
-reward with respect to the twelve logits is a sum over 64 replies.
+left, and the tokens of the content decide what is written. The reward is the share of functions that are right, or 1
+for all of them. The true gradient of its expectation with respect to the twelve logits is a sum over 64 replies.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from algorithms.core.trajectory import Trajectory
 from algorithms.credit_bench.policies import PATH, trajectory
+from algorithms.didpo.judge import Judge
 from algorithms.didpo.project import tokens_of
 from benchmarks.base import Task
 from codegym.actions.base import Action, Replace, Text
@@ -49,13 +50,21 @@ class Estimate:
     error: float
 
 
-def true_gradient() -> np.ndarray:
+def true_gradient(reward: str) -> np.ndarray:
     """[PLACES, 4]: by the logit of editing, then by the logits of the lines."""
     result = np.zeros((PLACES, 4))
     for choice in _choices():
-        if all(line == 1 for line in choice):
-            result += _chance(choice) * sum(_scores(choice)[0])
+        result += _reward(choice, reward) * _chance(choice) * sum(_scores(choice)[0])
     return result
+
+
+def judge() -> Judge:
+    """What execution would say: the share of functions that are right."""
+
+    def evaluate(task_id: str, files: Mapping[str, bytes]) -> float:
+        return sum(f"return {_LINES[0].format(k=k + 2)}\n" in files[PATH].decode() for k in range(PLACES)) / PLACES
+
+    return Judge(lambda task_id: _TASK.workspace, evaluate, budget=1 << 40)
 
 
 def estimate(
@@ -63,6 +72,7 @@ def estimate(
     size: int = 8,
     groups: int = 400,
     seed: int = 0,
+    reward: str = "all-or-nothing",
 ) -> Estimate:
     """The gradient that credit(groups) -> advantages of each gives, over ``groups`` groups of ``size``."""
     rng = np.random.default_rng(seed)
@@ -70,7 +80,8 @@ def estimate(
     chances = np.array([_chance(choice) for choice in choices])
     draws = rng.choice(len(choices), size=(groups, size), p=chances)
     made = [
-        [Trajectory(_TASK.id, member, _template(choices[k]).turns) for member, k in enumerate(own)] for own in draws
+        [Trajectory(_TASK.id, member, _template(choices[k], reward).turns) for member, k in enumerate(own)]
+        for own in draws
     ]
     # As in training, groups whose returns are all equal teach nothing and are left out; their gradient is 0.
     alive = [g for g, own in enumerate(made) if len({one.turns[0].reward for one in own}) > 1]
@@ -82,7 +93,7 @@ def estimate(
             for score, span in zip(scores, spans, strict=True):
                 total += score * _credit(tokens, own, span)
         gradients[g] = total.ravel() / size
-    mean, truth = gradients.mean(0), true_gradient().ravel()
+    mean, truth = gradients.mean(0), true_gradient(reward).ravel()
     spread = float(np.sqrt(gradients.var(0, ddof=1).sum()))
     length = float(np.linalg.norm(mean))
     if length == 0:
@@ -107,15 +118,20 @@ def _text(choice: Choice) -> str:
 _TASK = Task("enumerable", "", "", "python", {PATH: _text((0,) * PLACES).encode()}, (), ())
 
 
+def _reward(choice: Choice, kind: str) -> float:
+    right = [line == 1 for line in choice]
+    return sum(right) / PLACES if kind == "fractional" else float(all(right))
+
+
 @functools.cache
-def _template(choice: Choice) -> Trajectory:
+def _template(choice: Choice, reward: str) -> Trajectory:
     edits = tuple(
         Replace(PATH, Text(_BROKEN.format(k=k + 2).encode()), Text(_LINES[line - 1].format(k=k + 2).encode()))
         for k, line in enumerate(choice)
         if line
     )
     made = trajectory(_TASK, Xml().render(Action("edit", edits) if edits else Action("submit")), 0)
-    made.turns[0].reward = float(all(line == 1 for line in choice))
+    made.turns[0].reward = _reward(choice, reward)
     return made
 
 
@@ -124,7 +140,7 @@ def _scores(choice: Choice) -> tuple[list[np.ndarray], list[Span | None]]:
     """The gradient of the log-chance of each decision, and the bytes that say it (None: the reply's last token)."""
     scores: list[np.ndarray] = []
     spans: list[Span | None] = []
-    edits = iter(Xml().parse(_template(choice).turns[0].reply.decode()).edits)
+    edits = iter(Xml().parse(_template(choice, "all-or-nothing").turns[0].reply.decode()).edits)
     passed: list[int] = []
     for k, line in enumerate(choice):
         if not line:

@@ -9,7 +9,7 @@ from pathlib import Path
 from algorithms.credit_bench.bench import REWARDS, Row
 
 
-def table(rows: Sequence[Row], gradients: Mapping[str, Mapping[str, float]], policy: str) -> str:
+def table(rows: Sequence[Row], gradients: Mapping[str, Mapping[str, Mapping[str, float]]], policy: str) -> str:
     """Markdown: per method the AUC at every group size for both rewards, then the other figures at one size."""
     sizes = sorted({row.size for row in rows})
     middle = 16 if 16 in sizes else sizes[len(sizes) // 2]
@@ -26,8 +26,9 @@ def table(rows: Sequence[Row], gradients: Mapping[str, Mapping[str, float]], pol
         ]
         one = found.get((method, policy, "fractional", middle))
         cells += [_figure(one.spearman), _figure(one.wasted)] if one else ["-", "-"]
-        own = gradients.get(method)
-        cells += [_figure(own["cosine"], 3), f"{own['noise']:.1f}"] if own else ["-", "-"]
+        own = [gradients[method][reward] for reward in REWARDS]
+        cells.append(" ".join(_figure(two["cosine"], 3) for two in own))
+        cells.append(" ".join(f"{two['noise']:.2f}" for two in own))
         cells.append(f"{1000 * one.seconds:.1f}" if one else "-")
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

@@ -130,12 +130,13 @@ def test_regions_tell_changes_of_one_function_apart(programs):
     assert found["didpo regression of regions"] > found["didpo regression"]
 
 
-def test_the_true_gradient_is_the_derivative_of_the_expected_reward():
-    step, true = 1e-5, gradient.true_gradient()
+@pytest.mark.parametrize("reward", bench.REWARDS)
+def test_the_true_gradient_is_the_derivative_of_the_expected_reward(reward):
+    step, true = 1e-5, gradient.true_gradient(reward)
 
     def expected(edits, writes):
-        right = np.exp(writes)[:, 0] / np.exp(writes).sum(1)
-        return float(np.prod(right / (1 + np.exp(-edits))))
+        right = np.exp(writes)[:, 0] / np.exp(writes).sum(1) / (1 + np.exp(-edits))
+        return float(np.prod(right) if reward == "all-or-nothing" else right.mean())
 
     edits = np.log(gradient.EDIT / (1 - gradient.EDIT))
     writes = np.log(gradient.WRITE)
@@ -151,13 +152,21 @@ def test_the_true_gradient_is_the_derivative_of_the_expected_reward():
             assert true[k, column] == pytest.approx(slope, abs=1e-7)
 
 
-def test_the_estimated_gradient_of_plain_returns_is_the_true_one():
+@pytest.mark.parametrize("reward", bench.REWARDS)
+def test_the_estimated_gradient_of_plain_returns_is_the_true_one(reward):
     def returns(groups):
         return [[[np.full(len(one.turns[0].response_ids), one.turns[0].reward)] for one in own] for own in groups]
 
-    found = gradient.estimate(returns, size=8, groups=300)
+    found = gradient.estimate(returns, size=8, groups=300, reward=reward)
     assert found.cosine > 0.98
     assert 0 < found.error < found.noise
+
+
+def test_averaging_over_a_variant_changes_no_gradient_and_execution_makes_it_less_noisy():
+    found = bench.gradients(["dr_grpo", "didpo marginal", "didpo shapley"], groups=120)
+    fractional = {method: own["fractional"] for method, own in found.items()}
+    assert fractional["didpo marginal"]["noise"] == pytest.approx(fractional["dr_grpo"]["noise"], rel=0.1)
+    assert fractional["didpo shapley"]["noise"] < 0.9 * fractional["dr_grpo"]["noise"]
 
 
 def test_a_method_that_compares_all_groups_of_a_step_gets_them_at_once(monkeypatch):
