@@ -22,7 +22,7 @@ from rapidfuzz.distance import Indel
 from codegym.diff.sources import Written
 from codegym.spans import Span
 
-#: Old lines x new lines aligned: 10,000 x 10,000 take about 30 ms and 12 MB.
+#: Old lines x new lines aligned, between lines that stand once on each side: 10,000 x 10,000 take 30 ms and 12 MB.
 MOST_ALIGNED = 10**8
 #: As above, aligned in one piece: 500 x 500 take 0.2 ms.
 MOST_WHOLE = 250_000
@@ -70,24 +70,27 @@ def unequal_blocks(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[Cut] | 
     """
     if a == b:
         return []
-    if len(a) * len(b) > MOST_ALIGNED:
-        return None
     # Small numbers hash without collision, so the alignment is exact.
     numbers = dict(zip(dict.fromkeys(chain(a, b)), count(), strict=False))
     number = numbers.__getitem__
     anchors = _once_in_both(a, b, numbers) if len(a) * len(b) > MOST_WHOLE else []
-    blocks: list[Cut] = []
+    gaps: list[Cut] = []
     i = k = 0
     for x, y, x_end, y_end in [*anchors, (len(a), len(b), len(a), len(b))]:
         if a[i:x] != b[k:y]:
-            for step in Indel.opcodes([*map(number, a[i:x])], [*map(number, b[k:y])]):
-                if step.tag == "equal":
-                    continue
-                cut = (i + step.src_start, i + step.src_end, k + step.dest_start, k + step.dest_end)
-                if blocks and blocks[-1][1] == cut[0] and blocks[-1][3] == cut[2]:
-                    cut = (blocks[-1][0], cut[1], blocks.pop()[2], cut[3])
-                blocks.append(cut)
+            gaps.append((i, x, k, y))
         i, k = x_end, y_end
+    if sum((x - i) * (y - k) for i, x, k, y in gaps) > MOST_ALIGNED:
+        return None
+    blocks: list[Cut] = []
+    for i, x, k, y in gaps:
+        for step in Indel.opcodes([*map(number, a[i:x])], [*map(number, b[k:y])]):
+            if step.tag == "equal":
+                continue
+            cut = (i + step.src_start, i + step.src_end, k + step.dest_start, k + step.dest_end)
+            if blocks and blocks[-1][1] == cut[0] and blocks[-1][3] == cut[2]:
+                cut = (blocks[-1][0], cut[1], blocks.pop()[2], cut[3])
+            blocks.append(cut)
     return blocks
 
 

@@ -1,8 +1,10 @@
 """Structured diffs: known answers, the bytes they promise, where they fall back, what git says to them."""
 
 import json
+import os
 import random
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -357,6 +359,33 @@ def test_too_many_lines_are_one_hunk():
     old, new = (b"".join(b"%d\n" % rng.randrange(100) for _ in range(20_000)) for _ in range(2))
     (file,) = diff_files({"a": old}, {"a": new}).files
     assert (len(file.hunks), "too many lines to align" in file.note) == (1, True)
+
+
+def test_a_long_file_with_few_changes_has_few_small_hunks():
+    old = b"".join(b"line %d\n" % k for k in range(50_000))
+    new = old.replace(b"line 7\n", b"LINE 7\n").replace(b"line 49990\n", b"")
+    (file,) = diff_files({"a": old}, {"a": new}).files
+    assert [(old[slice(*hunk.old)], hunk.text) for hunk in file.hunks] == [
+        (b"line 7", b"LINE 7"),
+        (b"line 49990\n", b""),
+    ]
+
+
+def test_every_process_says_the_same():
+    """Whatever the order of sets: the same pair gives the same bytes."""
+    code = """if True:
+        import json, pathlib, codegym.diff as d
+        old, new = ({"a.py": pathlib.Path(d.__file__).with_name(name).read_bytes()} for name in ("tree.py", "forest.py"))
+        diff = d.diff_files(old, new)
+        print(json.dumps(diff.to_dict()), d.unified(diff, old))
+    """
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
 
 
 # Patches
