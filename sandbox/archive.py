@@ -28,9 +28,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Archive:
-    """All entries, folders before what they hold; the first is the root, with path ``""``."""
+    """All entries, folders before what they hold; the first is the root, with path ``""``.
+
+    ``whole``: nothing was left out, and no hard link became a file.
+    """
 
     entries: tuple[Entry, ...]
+    whole: bool
 
 
 def save(root: int, max_bytes: int, max_files: int) -> Archive:
@@ -39,12 +43,13 @@ def save(root: int, max_bytes: int, max_files: int) -> Archive:
     Raises:
         WorkspaceError: more than ``max_bytes`` (apparent sizes) or ``max_files`` entries, or folders nested too deeply.
     """
-    entries = [_entry("", os.fstat(root), None)]
+    entries, whole = [_entry("", os.fstat(root), None)], True
     for path, name, parent in _walk(root, "", 0):
         try:
             found = os.stat(name, dir_fd=parent, follow_symlinks=False)
             data: bytes | str | None = None
             if stat.S_ISREG(found.st_mode):
+                whole &= found.st_nlink == 1
                 data = files._regular(name, parent, max_bytes)
                 if data is None:
                     continue
@@ -53,13 +58,14 @@ def save(root: int, max_bytes: int, max_files: int) -> Archive:
             elif stat.S_ISLNK(found.st_mode):
                 data = os.readlink(name, dir_fd=parent)
             elif not stat.S_ISDIR(found.st_mode):
+                whole = False
                 continue
         except OSError:
             continue  # it went away, or became something else, since it was listed
         entries.append(_entry(path, found, data))
         if len(entries) > max_files + 1:
             raise WorkspaceError(f"the workspace holds more than {max_files} entries: raise Limits.files")
-    return Archive(tuple(entries))
+    return Archive(tuple(entries), whole)
 
 
 def _entry(path: str, found: os.stat_result, data: bytes | str | None) -> Entry:

@@ -8,6 +8,7 @@ workspace), when the stack is high, and where the kernel has no overlays for it.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import weakref
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.archive import Archive, load, save
-from sandbox.base import SandboxError, Snapshot
+from sandbox.base import SandboxError, Snapshot, WorkspaceError
 from sandbox.namespaces.box import Box
 from sandbox.namespaces.family import Family, join
 
@@ -85,13 +86,25 @@ class Workspace:
     def snapshot(self, *, copy: bool = False) -> NamespaceSnapshot:
         """Raises WorkspaceError when there is no room, and SandboxError; the workspace is as before."""
         self._tidy()
-        if not copy and self._layered and len(self._below) < _MAX_LAYERS:
-            try:
-                return NamespaceSnapshot(self._freeze())
-            except SandboxError:
-                self._box.check()
-                self._layered = False  # this kernel has no overlay, or none for ordinary users on a tmpfs
+        if copy or not self._layered:
+            return NamespaceSnapshot(copy=self._saved())
+        if len(self._below) >= _MAX_LAYERS:
+            archive = self._saved()
+            if not archive.whole or not self._flattened(archive):
+                return NamespaceSnapshot(copy=archive)
+        try:
+            return NamespaceSnapshot(self._freeze())
+        except SandboxError:
+            self._box.check()
+            self._layered = False  # this kernel has no overlay, or none for ordinary users on a tmpfs
         return NamespaceSnapshot(copy=self._saved())
+
+    def _flattened(self, archive: Archive) -> bool:
+        """Make the workspace one layer, of the same files, so that the next snapshots are quick. False without room."""
+        with contextlib.suppress(WorkspaceError):
+            self._fill(archive)
+            return True
+        return False
 
     def _freeze(self) -> tuple[Layer, ...]:
         self._source = self._source or Source(self._box)

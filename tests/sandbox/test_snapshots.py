@@ -187,6 +187,23 @@ def test_many_layers_are_flattened(box):
     assert box.export() == {"f0": b"0\n"}
 
 
+def test_a_high_stack_is_made_one_layer_unless_that_would_change_files(jail):
+    def stacked(times: int) -> int:
+        for i in range(times):
+            jail.write({"f": b"%d" % i})
+            jail.snapshot().close()
+        return len(jail._files._below)
+
+    shell(jail, FILL)
+    before = listing(jail)
+    assert stacked(20) < 16
+    shell(jail, "rm f")
+    assert listing(jail) == before
+    shell(jail, "mkfifo pipe; echo 1 > one; ln one two")
+    assert stacked(20) == 16
+    assert jail.run(["stat", "-c", "%h %F", "pipe", "two"]).stdout == b"1 fifo\n2 regular file\n"
+
+
 def test_where_layers_cannot_be_borrowed_a_fork_copies(monkeypatch):
     def refuse(*_: object) -> None:
         raise SandboxError("move_mount: Invalid argument")
