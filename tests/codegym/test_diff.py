@@ -375,7 +375,8 @@ def test_every_process_says_the_same():
     """Whatever the order of sets: the same pair gives the same bytes."""
     code = """if True:
         import json, pathlib, codegym.diff as d
-        old, new = ({"a.py": pathlib.Path(d.__file__).with_name(name).read_bytes()} for name in ("tree.py", "forest.py"))
+        folder = pathlib.Path(d.__file__).parent
+        old, new = ({"a.py": (folder / name).read_bytes()} for name in ("tree.py", "forest.py"))
         diff = d.diff_files(old, new)
         print(json.dumps(diff.to_dict()), d.unified(diff, old))
     """
