@@ -24,6 +24,7 @@ def main(arguments: list[str]) -> None:
     import linecache
     import os
     import pathlib
+    import site
     import sys
     import types
     from typing import Any
@@ -31,6 +32,7 @@ def main(arguments: list[str]) -> None:
     import _pytest.config
     import pytest
 
+    site.main()  # as at the start of Python: its path, and builtins such as exit
     make = _pytest.config.get_config
     asked: list[Any] = []
 

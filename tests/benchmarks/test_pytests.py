@@ -65,7 +65,7 @@ def test_one_in_one(pytester):
     pytester.makepyfile("def test(): pass")
     assert pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider").ret == 0
 def test_here(pytestconfig, request):
-    print(sorted(os.environ.items()), sys.path[:2])
+    print(sorted(os.environ.items()), sys.path, exit)
     assert str(pytestconfig.invocation_params.dir) == "/box/work" and 0
 """
 
