@@ -28,6 +28,23 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(monkeypatch):
         assert other.run(["echo", "lives"]).stdout == b"lives\n"
 
 
+def test_the_process_that_waits_for_the_next_command_may_die():
+    def waiting() -> list[str]:
+        return children.read_text().split()
+
+    with open_sandbox("namespaces") as box:
+        text = Path(f"/proc/self/fdinfo/{box._box._pidfd}").read_text()
+        pid = dict(line.split(":\t", 1) for line in text.splitlines())["Pid"]
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        for _ in range(3):
+            assert box.run(["echo", "lives"]).stdout == b"lives\n"
+            while not (found := waiting()):
+                pass  # it is forked after the answer
+            os.kill(int(found[0]), signal.SIGKILL)
+            while found == waiting():
+                pass
+
+
 def test_one_that_does_not_start_beside_others_is_the_machines_failure(monkeypatch):
     with open_sandbox("namespaces") as box:
         monkeypatch.setattr(family, "START_S", 0.0)

@@ -151,7 +151,7 @@ class Member:
 
     def _command(self, arguments: list[Any], fds: list[int]) -> int:
         """Hand a command to the process that waits for one; its id."""
-        if self._next is None or os.waitpid(self._next[0], os.WNOHANG)[0] != 0:
+        if self._next is None or not _lives(self._next[0]):
             self._next = self._waiting()
         (main, socket), self._next = self._next, None
         send(socket, marshal.dumps(arguments), fds)
@@ -219,6 +219,14 @@ class Member:
                         pass
             killed |= new
         _kill_all()
+
+
+def _lives(child: int) -> bool:
+    """Whether it has not ended; the kernel may have killed it for the memory that a shell took."""
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] == 0
+    except ChildProcessError:
+        return False
 
 
 def _processes() -> set[str]:
