@@ -19,7 +19,7 @@ from tree_sitter import Language as Grammar
 from tree_sitter import Parser, Point, Tree
 
 from codegym.diff.languages import Language
-from codegym.diff.lines import Cut
+from codegym.diff.lines import Cut, common_prefix, common_suffix
 
 #: Trees kept. An episode compares the same few files turn after turn, the trajectories of a group start from the same.
 MOST_KEPT = 64
@@ -73,18 +73,26 @@ def _from_the_start(language: Language, text: bytes) -> Tree:
 def _changed(language: Language, before: Tree, old: bytes, new: bytes, cuts: Sequence[Cut]) -> Tree:
     if before.root_node.has_error or 2 * sum(cut[3] - cut[2] for cut in cuts) > len(new):
         return _from_the_start(language, new)
+    after = _again(language, before, old, new, cuts)
+    return _from_the_start(language, new) if after.root_node.has_error else after
+
+
+def _again(language: Language, before: Tree, old: bytes, new: bytes, cuts: Sequence[Cut]) -> Tree:
+    """The tree of a text, parsed around the bytes that changed."""
     edited = before.copy()
     places: list[tuple[int, int, int, Point, Point, Point]] = []
     at, row = 0, 0
-    for a, b, c, d in cuts:
+    for low, high, start, end in cuts:
+        head = common_prefix(old[low:high], new[start:end])
+        tail = common_suffix(old[low:high], new[start:end], min(high - low, end - start) - head)
+        a, b, c, d = low + head, high - tail, start + head, end - tail
         row += old.count(b"\n", at, a)
-        start = Point(row, a - old.rfind(b"\n", 0, a) - 1)
-        places.append((a, b, a + d - c, start, _after(start, old[a:b]), _after(start, new[c:d])))
+        point = Point(row, a - old.rfind(b"\n", 0, a) - 1)
+        places.append((a, b, a + d - c, point, _after(point, old[a:b]), _after(point, new[c:d])))
         row, at = places[-1][4].row, b
     for place in reversed(places):  # what stands before a hunk still stands where it stood
         edited.edit(*place)
-    after = _parser(language.grammar, language.function).parse(new, edited)
-    return _from_the_start(language, new) if after.root_node.has_error else after
+    return _parser(language.grammar, language.function).parse(new, edited)
 
 
 def _after(start: Point, text: bytes) -> Point:
