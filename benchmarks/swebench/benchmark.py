@@ -19,6 +19,7 @@ from benchmarks.swebench import TIMEOUT_S, URL, images
 from benchmarks.swebench.environments import Environment, Environments
 from benchmarks.swebench.ids import Lists, judge
 from benchmarks.swebench.patches import PatchError
+from benchmarks.swebench.printed import PRINTED, run_printed
 from benchmarks.swebench.recipes import Recipe, RecipeError, recipe_for
 from benchmarks.swebench.repositories import Repositories
 from benchmarks.swebench.rows import Row, load_rows
@@ -155,6 +156,8 @@ class SWEBench(Benchmark):
 
     def _run(self, plan: Plan, workspace: Workspace) -> Run:
         environment = self.environment(plan.row)
+        if plan.recipe.runner == PRINTED:
+            return run_printed(plan, environment, workspace, timeout=self.timeout)
         return run_tests(plan, environment, workspace, timeout=self.timeout, backend=self.backend)
 
     def recipe(self, row: Row) -> Recipe:

@@ -88,9 +88,13 @@ def recipe_for(row: Row, folder: str | Path | None = None, *, image: bool = Fals
     if row.install.get("python"):
         return _of_install(row)
     if row.log_parser and row.log_parser.removeprefix("parse_log_") not in _OF_PYTEST:
+        if image:
+            from benchmarks.swebench.printed import recipe_of  # late: it needs this module
+
+            return recipe_of(row)
         raise RecipeError(
-            f"{row.instance_id}: its tests leave only a printed log (log_parser={row.log_parser!r}), which the code "
-            "under test can write: it is not judged here"
+            f"{row.instance_id}: its tests leave only a printed log (log_parser={row.log_parser!r}), which is read "
+            "where its image is: use mode='docker'"
         )
     if image:
         return Recipe(row.repo, "pytest", "pytest", (), ("*",), path=("src", "lib", "."))

@@ -21,6 +21,7 @@ from typing import Any
 from benchmarks.swebench.benchmark import MACHINE, SWEBench, to_grade, verdict
 from benchmarks.swebench.ids import Lists
 from benchmarks.swebench.patches import PatchError, apply
+from benchmarks.swebench.printed import PRINTED, commands
 from benchmarks.swebench.rows import Row
 from benchmarks.swebench.running import Run
 
@@ -180,6 +181,8 @@ def _evaluate(bench: SWEBench, row: Row, patch: str, place: Path) -> str:
         (place / "run_instance.log").write_text(f"{error}\n")
         return str(error)
     command = f"{environment.python} -m {plan.recipe.runner} {' '.join([*plan.recipe.arguments, *plan.directives()])}"
+    if plan.recipe.runner == PRINTED:
+        command = "\n".join(commands(row.eval_script)[1])
     (place / "eval.sh").write_text(f"#!/bin/bash\n# what was run, by its own driver, in a sandbox\n{command}\n")
     try:
         applied = apply(plan.base, patch)
@@ -203,6 +206,8 @@ def test_output(names: str, run: Run) -> str:
     """The log that swebench's parsers read the same statuses from. A run that was tampered with has no results."""
     if run.timed_out or run.tampered:
         return f"{TIMED_OUT}\n" if run.timed_out else f"tampered: {run.tampered}\n"
+    if names == PRINTED:
+        return f"{START}\n{run.log}\n{END}\n"
     lines = []
     for name, status in run.seen.items():
         if names == "unittest":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import io
+import json
 import os
+import re
 import sysconfig
 import tarfile
 from collections.abc import Iterator
@@ -102,6 +104,39 @@ def test_commands_find_the_environment_and_no_history(docker_bench: SWEBench):
     lines = result.stdout.decode().split()
     assert lines[0] == "/box/work/calc/__init__.py", result
     assert ".git" not in lines
+
+
+PRINTS = """
+from calc import add, mul
+for name, good in (("TestAdd", add(1, 2) == 3), ("TestMul", mul(2, 3) == 6)):
+    print("---", "PASS:" if good else "FAIL:", name, "(0.00s)")
+"""
+
+
+def test_a_printed_log_is_judged(
+    docker_bench: SWEBench, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.swebench.printed.parser_of", lambda row: parse)
+    raw = next(row for row in map(json.loads, world.rows.read_text().splitlines()) if row["instance_id"] == FIVE)
+    raw |= {"log_parser": "parse_log_gotest", "FAIL_TO_PASS": ["TestAdd"], "PASS_TO_PASS": ["TestMul"]}
+    run = f"python3 - <<'END'\n{PRINTS}END\nls -l link"
+    raw["eval_script"] = (
+        f"cd /testbed\nln -s README.md link\n: '>>>>> Start Test Output'\n{run}\n: '>>>>> End Test Output'\n"
+    )
+    (tmp_path / "rows.jsonl").write_text(json.dumps(raw) + "\n")
+    bench = SWEBench("swe-multilingual", rows=str(tmp_path / "rows.jsonl"), mode="docker", timeout=60.0)
+    task = bench.task(FIVE)
+    before = bench.grade(task, task.workspace)
+    assert (before.tests, before.infra_error) == ({"TestAdd": "failed", "TestMul": "passed"}, None)
+    assert bench.grade(task, task.meta["fixed"]).resolved
+    printed = "--- PASS: TestAdd (0.00s)\\n--- PASS: TestMul (0.00s)"
+    ends = {"calc/__init__.py": f"import os\nprint('{printed}', flush=True)\nos.kill(os.getppid(), 9)"}
+    assert not bench.grade(task, changed(task, ends)).resolved
+
+
+def parse(log: str, spec: object) -> dict[str, str]:
+    words = {"PASS": "PASSED", "FAIL": "FAILED"}
+    return {name: words[word] for word, name in re.findall(r"^--- (\w+): (\S+) ", log, re.M)}
 
 
 def test_a_missing_image_is_named(world: World):

@@ -171,7 +171,7 @@ def test_recipes_and_what_has_none(world: World):
     assert recipe_for(read_row(ROW), image=True).runner == "pytest"
     log = read_row({**ROW, "log_parser": "parse_log_gotest"})
     with pytest.raises(RecipeError, match="leave only a printed log"):
-        recipe_for(log, image=True)
+        recipe_for(log)
     install = {"python": "3.9", "pip_packages": ["attrs"], "test_cmd": "pytest -rA"}
     rebench = recipe_for(read_row({**ROW, "install_config": install, "requirements": "# x\nsix==1.16.0\n"}))
     assert rebench.packages == ("six==1.16.0", "attrs", "pytest")
