@@ -143,12 +143,21 @@ def _file(language: str, row: Row, body: str, *, docs: bool) -> str:
     if language == "go":
         head = head.replace(row["import"], "")
         return _go_header(head + body, row) + head + body
-    if docs and language == "rust":
+    if language == "rust":
         head = head.replace("fn main(){}", "", 1)
-    if docs and language == "cpp":  # the prompt lacks helpers and headers that the declaration has
-        comment = re.match(r"\s*/\*.*?\*/\s*", head, re.S)
-        head = (comment[0] if comment else "") + row["declaration"]
+    if language == "cpp" and docs:  # the prompt lacks headers that the declaration has
+        more = [line for line in row["declaration"].splitlines() if line.startswith("#include") and line not in head]
+        head = "\n".join([*more, head])
+    elif language == "cpp":
+        head = _up_to_signature(row) + "{\n"
     return head + body
+
+
+def _up_to_signature(row: Row) -> str:
+    """A C++ row's headers, helpers and signature: one declaration of the data goes on into the body."""
+    declared, signature = row["declaration"], row["signature"]
+    at = declared.rfind(signature)
+    return declared[: at + len(signature)] if at >= 0 else declared.rstrip().removesuffix("{")
 
 
 def _above_tests(language: str, row: Row) -> str:
@@ -157,7 +166,7 @@ def _above_tests(language: str, row: Row) -> str:
     if language == "java":
         return "\n".join(re.findall(r"^import .*;", declared, re.M))
     if language == "cpp":  # includes, helpers, and the function's prototype
-        return declared.rstrip().removesuffix("{") + ";"
+        return _up_to_signature(row) + ";"
     return _go_header(row["test"], row) if language == "go" else ""
 
 
