@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import SandboxUnavailable, open_sandbox
+from sandbox import SandboxUnavailable, open_runner, open_sandbox
 from sandbox.namespaces.cgroup import _parents
 
 # Mounts of daemons: other people's containers come and go. Ours are counted by containers().
@@ -46,6 +46,16 @@ def nothing_left():
     before = leftovers()
     yield
     assert leftovers() == before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_keeper():
+    """Where test_as_user.py asks for it all tests use one keeper: to start its own is half of what a test costs."""
+    with contextlib.ExitStack() as stack:
+        if os.environ.get("CODEGYM_TEST_KEEPER"):
+            stack.enter_context(open_sandbox("namespaces"))
+            stack.enter_context(open_runner(backend="namespaces"))
+        yield
 
 
 @functools.cache
