@@ -130,6 +130,7 @@ import (
     },
     "cpp": {
         "task_id": "CPP/900",
+        "signature": "vector<int> total(vector<int> numbers)",
         "prompt": """/*
 The sum and the largest.
 */
