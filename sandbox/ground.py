@@ -112,7 +112,8 @@ def _ended(waited: tuple[int, int, Any]) -> tuple[int, float]:
 
 def descriptors(fds: Sequence[int]) -> list[str]:
     """A command line of bash that becomes the shell, where descriptors keep their numbers across its start."""
-    targets = {shell.SCRIPT: fds[3], shell.SCRIPT + 1: fds[4], shell.SCRIPT + 2: fds[5]}
-    moved = " ".join(f"{target}<&{fd}" for target, fd in targets.items())
-    closed = " ".join(f"{fd}<&-" for fd in fds[3:] if fd not in targets)
-    return ["bash", "--norc", "--noprofile", "-c", f"exec {' '.join(shell.argv())} {moved} {closed}"]
+    given, aside = fds[3:], max(fds) + 1  # first aside: a target may be the number of another one
+    moves = [f"{aside + i}<&{fd}" for i, fd in enumerate(given)]
+    moves += [f"{fd}<&-" for fd in given]
+    moves += [f"{shell.SCRIPT + i}<&{aside + i}-" for i in range(len(given))]
+    return ["bash", "--norc", "--noprofile", "-c", f"exec {' '.join(shell.argv())} {' '.join(moves)}"]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -277,6 +280,36 @@ def test_cpu_time_is_the_commands_own(shell):
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_quoting_any_text(shell, text):
     assert shell.run(f"printf %s {quote(text)}", timeout=60).stdout == text.encode()
+
+
+@pytest.mark.parametrize("numbers", [[5, 3, 4], [4, 5, 3], [3, 4, 5], [7, 8, 9]])
+def test_descriptors_are_moved_whatever_their_numbers_are(numbers):
+    code = f"""
+import os
+from sandbox.ground import descriptors
+for number, text in enumerate((b"cat <&4 <&4; cat <&5; echo /proc/$$/fd/*", b"token ", b"report ")):
+    made = os.memfd_create("made")
+    os.write(made, text)
+    os.lseek(made, 0, 0)
+    os.dup2(made, 60 + number)
+for number, fd in enumerate({numbers}):
+    os.dup2(60 + number, fd)
+os.closerange(60, 70)
+line = descriptors([0, 1, 2, *{numbers}])
+os.execvp(line[0], line)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert said.stdout.startswith("token report /proc/"), said.stderr
+    assert {int(path.rsplit("/", 1)[1]) for path in said.stdout.split()[2:]} <= {
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        255,
+    }  # bash has two
 
 
 def test_reports_that_make_no_sense_change_nothing():
