@@ -69,6 +69,7 @@ class Cgroup:
         self.version = version
         self.folders = folders
         self.procs: list[int] = []
+        self._events = -1  # how many were killed for memory: read after every command
 
     @classmethod
     def create(cls, limits: Limits) -> Cgroup:
@@ -100,6 +101,7 @@ class Cgroup:
                     (group.folders["cpu"] / "cpu.max").write_text(f"{quota} {_PERIOD_US}")
             for folder in set(group.folders.values()):
                 group.procs.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
+            group._events = os.open(memory / ("memory.oom_control" if version == 1 else "memory.events"), os.O_RDONLY)
         except OSError:
             group.remove()
             raise
@@ -107,15 +109,17 @@ class Cgroup:
 
     def oom_kills(self) -> int:
         """How many processes of this group the kernel has killed for memory so far."""
-        events = self.folders["memory"] / ("memory.oom_control" if self.version == 1 else "memory.events")
-        words = events.read_text().split()
-        return int(words[words.index("oom_kill") + 1]) if "oom_kill" in words else 0
+        words = os.pread(self._events, 4096, 0).split()
+        return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0
 
     def remove(self) -> None:
         """Delete the group; its processes must have been killed. A group that stays busy is left to the next sweep."""
         for fd in self.procs:
             os.close(fd)
         self.procs = []
+        if self._events >= 0:
+            os.close(self._events)
+            self._events = -1
         for folder in set(self.folders.values()):
             for _ in range(50):
                 try:

@@ -11,6 +11,8 @@ from sandbox import Limits, SandboxUnavailable, open_sandbox
 from sandbox.namespaces import cgroup
 from sandbox.namespaces.cgroup import Cgroup
 
+NOT_LIMITS = ("cgroup.procs", "memory.events")
+
 
 @pytest.fixture
 def version_2(tmp_path, monkeypatch):
@@ -24,15 +26,15 @@ def version_2(tmp_path, monkeypatch):
 
     def mkdir(self: Path) -> None:
         make(self)
-        for name in ("cgroup.procs", "memory.swap.max"):
-            (self / name).write_text("")
+        for name, text in (("cgroup.procs", ""), ("memory.swap.max", ""), ("memory.events", "low 0\noom_kill 3\n")):
+            (self / name).write_text(text)
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
     return tmp_path / "mine"
 
 
 def values(group: Cgroup) -> dict[str, str]:
-    return {path.name: path.read_text() for path in group.folders["memory"].iterdir() if path.name != "cgroup.procs"}
+    return {path.name: path.read_text() for path in group.folders["memory"].iterdir() if path.name not in NOT_LIMITS}
 
 
 def test_limits_are_written(version_2):
@@ -43,9 +45,8 @@ def test_limits_are_written(version_2):
     shared = Cgroup.create(Limits(memory_bytes=1 << 20, pids=7, cpus=0.25))
     assert values(shared)["cpu.max"] == "25000 100000"
     assert (version_2 / "cgroup.subtree_control").read_text() == "+memory +pids +cpu"
-    (shared.folders["memory"] / "memory.events").write_text("low 0\noom_kill 3\n")
     assert shared.oom_kills() == 3
-    for fd in group.procs + shared.procs:
+    for fd in (*group.procs, *shared.procs, group._events, shared._events):
         os.close(fd)
 
 
