@@ -36,8 +36,8 @@ def main(data: bytes, emit: Callable[[bytes], object]) -> None:
 
     class Reporter:
         def pytest_collection(self) -> None:
-            for module in list(sys.modules.values()):
-                if module.__name__.startswith("_pytest."):
+            for name, module in sys.modules.items():
+                if name.startswith("_pytest."):
                     vars(module).pop("__dir__", None)  # see pytest_warm
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
