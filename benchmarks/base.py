@@ -67,7 +67,8 @@ class Task:
     Attributes:
         id: unique in its benchmark, and enough to build the task again.
         protected: paths whose content the agent cannot change for grading; the task's own wins.
-        meta: what the benchmark wants to remember (the kinds of bug, the reference solution).
+        meta: what the benchmark wants to remember (the kinds of bug). ``meta["fixed"]``, where there is one, is the
+            reference solution as changes of the workspace: path -> bytes, None for a file that is removed.
         place: gives where the agent's commands run; called before the first, and may then prepare it.
     """
 
@@ -82,6 +83,21 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     meta: Mapping[str, Any] = field(default_factory=dict)
     place: Callable[[], Place] = Place
+
+
+def reference(task: Task) -> dict[str, bytes] | None:
+    """The workspace with the changes of the reference solution; None if the task comes without one."""
+    fixed: Mapping[str, bytes | None] | None = task.meta.get("fixed")
+    if fixed is None:
+        return None
+    changed = {**task.workspace, **fixed}
+    return {path: data for path, data in changed.items() if data is not None}
+
+
+def changes(old: Workspace, new: Workspace) -> dict[str, bytes | None]:
+    """What makes one workspace of another: path -> bytes, None for a file that is removed."""
+    found: dict[str, bytes | None] = {path: data for path, data in new.items() if old.get(path) != data}
+    return found | {path: None for path in old if path not in new}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from benchmarks.base import Benchmark, Grade, Task, Workspace
+from benchmarks.base import Benchmark, Grade, Task, Workspace, reference
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,6 @@ def check_task(bench: Benchmark, task: Task, runs: int) -> Checked:
         elif wanted and not resolved:
             problems.append(f"{name} fails: {_why(grades[0])}")
     return Checked(task.id, "; ".join(problems) or None)
-
-
-def reference(task: Task) -> Workspace | None:
-    """The workspace of the reference solution, from ``meta["fixed"]``; None if the task comes without one."""
-    fixed = task.meta.get("fixed")
-    return None if fixed is None else {**task.workspace, **fixed}
 
 
 def _graded(bench: Benchmark, task: Task, workspace: Workspace) -> Grade:

@@ -43,7 +43,7 @@ _DECLARED = {
     "java": r"\b(?:class|interface|enum|record)\s+(\w+)",
     "go": r"^(?:func|type|var|const)\s+(\w+)",
     "cpp": r"(?!)",  # functions are declared to the tests; macros are nobody's to declare
-    "rust": r"\bfn\s+(\w+)",
+    "rust": r"\b(?:fn|struct|enum|trait|type)\s+(\w+)",
 }
 # The packages that solutions in Go use.
 _GO = ("bytes", "crypto/md5", "fmt", "math", "math/rand", "regexp", "sort", "strconv", "strings", "time", "unicode")

@@ -1,4 +1,5 @@
-"""``codegym prepare``: find the clones and build the environments of a SWE-bench data set ahead of time.
+"""``codegym prepare``: build ahead of time what grading needs: a SWE-bench data set's clones and environments, or what
+a language's tool chain keeps (``codegym prepare rust``).
 
 What is done is kept, so an interrupted run goes on where it stopped: environments are complete or absent, and clones
 are looked at, not made again.
@@ -7,12 +8,13 @@ are looked at, not made again.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import benchmarks
+from benchmarks.toolchains import LANGUAGES, toolchain
+from codegym.verify import tell
 
 if TYPE_CHECKING:
     from benchmarks.swebench.benchmark import SWEBench
@@ -36,7 +38,12 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     common.add_argument("--recipes", help="a folder of recipes of your own")
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
-    each = commands.add_parser("prepare", parents=[common], help="build a SWE-bench data set's environments ahead")
+    each = commands.add_parser(
+        "prepare",
+        parents=[common],
+        help="build a SWE-bench data set's environments ahead, or what a language's tool chain keeps",
+        description=f"Build a data set's environments, or what a tool chain keeps: {', '.join(LANGUAGES)}.",
+    )
     each.add_argument("--native", action="store_true", help="for runs without Docker (virtual environments)")
     each.set_defaults(run=run)
 
@@ -69,11 +76,14 @@ def make_bench(args: argparse.Namespace) -> SWEBench:
 
 def run(args: argparse.Namespace) -> None:
     """The command. Something that could not be made ready makes the exit status 1."""
+    if args.benchmark in LANGUAGES:
+        tell(toolchain(args.benchmark).prepare())
+        return
     if not args.native:
         raise ValueError("prepare builds virtual environments: say --native; images are pulled with `docker pull`")
     bench = make_bench(args)
     names = args.instance or list(bench.rows(args.split))
-    if prepare(bench, names, _tell):
+    if prepare(bench, names, tell):
         raise SystemExit(1)
 
 
@@ -105,8 +115,3 @@ def prepare(bench: SWEBench, names: Iterable[str], tell: Callable[[str], None]) 
     disk = sum(folders.values()) >> 20
     tell(f"{len(names) - len(failed)} of {len(names)} ready, {len(folders)} environments, {disk} MiB in {bench.cache}")
     return failed
-
-
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()

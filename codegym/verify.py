@@ -6,11 +6,12 @@ An instance behaves when, untouched, none of its fail-to-pass tests passes, and 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from benchmarks.base import reference
 
 if TYPE_CHECKING:
     from benchmarks.swebench.benchmark import SWEBench
@@ -55,7 +56,7 @@ def verify(bench: SWEBench, instance_id: str) -> Verified:
         if before.infra_error is not None:
             return result(0, 0, before.infra_error)
         early = [name for name in asked if before.tests[name] == "passed"]
-        after = bench.grade(task, task.meta["fixed"])
+        after = bench.grade(task, reference(task) or {})
     except MACHINE as error:
         return result(0, 0, str(error))
     good = sum(status == "passed" for status in after.tests.values())
@@ -92,18 +93,18 @@ def run(args: argparse.Namespace) -> None:
             split=args.split,
             ids=args.instance,
             folder=args.out,
-            tell=_tell,
+            tell=tell,
         )
-        _tell(f"{len(summary['resolved_ids'])} of {summary['submitted_instances']} resolved")
+        tell(f"{len(summary['resolved_ids'])} of {summary['submitted_instances']} resolved")
         return
     ids = args.instance or list(bench.rows(args.split))
-    found = list(verify_all(bench, ids, _tell))
+    found = list(verify_all(bench, ids, tell))
     good = sum(not each.problem for each in found)
-    _tell(f"{good} of {len(found)} behave")
+    tell(f"{good} of {len(found)} behave")
     if good < len(found):
         raise SystemExit(1)
 
 
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+def tell(line: str) -> None:
+    """Print a line at once: what it tells of may take minutes."""
+    print(line, flush=True)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import overload
+from typing import TypeVar, overload
 
 from benchmarks import exclusions
-from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace
+from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace, changes
 from benchmarks.data import home
 from benchmarks.swebench import TIMEOUT_S, URL, images
 from benchmarks.swebench.environments import Environment, Environments
@@ -122,7 +122,7 @@ class SWEBench(Benchmark):
                 Test(name, "fail to pass" if name in row.fail_to_pass else "pass to pass") for name in row.ids
             ),
             limits=LIMITS,
-            meta={"fixed": _Lazy(lambda: self.plan(row).gold), "patch": row.patch, "row": row},
+            meta={"fixed": _Lazy(lambda: self._fixed(row)), "patch": row.patch, "row": row},
             place=functools.partial(self._place, row),
         )
 
@@ -191,6 +191,10 @@ class SWEBench(Benchmark):
             self._plans.move_to_end(row.instance_id)
             return self._plans[row.instance_id]
 
+    def _fixed(self, row: Row) -> dict[str, bytes | None]:
+        plan = self.plan(row)
+        return changes(plan.base, plan.gold)
+
     def _place(self, row: Row) -> Place:
         recipe, environment = self.recipe(row), self.environment(row)
         paths = ":".join(f"/box/work/{each}" if each != "." else "/box/work" for each in recipe.path)
@@ -242,17 +246,20 @@ def _prompt(row: Row) -> str:
     )
 
 
-class _Lazy(Mapping[str, bytes]):
+_Data = TypeVar("_Data", bytes, bytes | None)
+
+
+class _Lazy(Mapping[str, _Data]):
     """Files that are read when they are first looked at: listing tasks reads no repository."""
 
-    def __init__(self, read: Callable[[], Workspace]) -> None:
-        self._read = read
+    def __init__(self, read: Callable[[], Mapping[str, _Data]]) -> None:
+        self._read: Callable[[], Mapping[str, _Data]] = read
 
     @cached_property
-    def _files(self) -> Workspace:
+    def _files(self) -> Mapping[str, _Data]:
         return self._read()
 
-    def __getitem__(self, path: str) -> bytes:
+    def __getitem__(self, path: str) -> _Data:
         return self._files[path]
 
     def __iter__(self) -> Iterator[str]:

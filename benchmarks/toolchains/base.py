@@ -32,7 +32,7 @@ BUILD_S = 120.0  # of one build command; the slowest (C++ with Catch) takes 10 s
 KEY = re.compile(rb"^([0-9a-f]{32})$", re.M)
 
 
-class ToolMissing(RuntimeError):  # noqa: N818 - what the reader of the message needs to know
+class ToolMissing(LookupError):  # noqa: N818 - what the reader of the message needs to know
     """A program or a library of a language is not on this machine; the message says how to get it."""
 
 

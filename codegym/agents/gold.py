@@ -31,9 +31,11 @@ class GoldAgent:
         return base.say(self._format, *_ways(task.workspace, fixed_files(task)))
 
 
-def _ways(old: Workspace, new: Workspace) -> list[base.Action]:
-    """The actions that make the files of ``new`` what they are there, for formats that can say one thing or another."""
-    files = {path: data for path, data in sorted(new.items()) if old.get(path) != data}
+def _ways(old: Workspace, changes: Mapping[str, bytes | None]) -> list[base.Action]:
+    """The actions that make these changes, for formats that can say one thing or another."""
+    files = {path: data for path, data in sorted(changes.items()) if data is not None and old.get(path) != data}
+    gone = [path for path, data in sorted(changes.items()) if data is None]
+    deleted = [base.Delete(path, None) for path in gone]
     written = [base.Write(path, base.Text(data)) for path, data in files.items()]
     replaced = [
         base.Replace(path, base.Text(old[path]), base.Text(data))
@@ -53,7 +55,8 @@ def _ways(old: Workspace, new: Workspace) -> list[base.Action]:
         f"base64 -d > {shlex.quote(path)} <<'END'\n{base64.encodebytes(data).decode()}END"
         for path, data in files.items()
     ]
-    edits = [base.Action("edit", tuple(edits)) for edits in (written, replaced, patched)]
+    commands += [f"rm -f -- {shlex.quote(path)}" for path in gone]
+    edits = [base.Action("edit", (*edits, *deleted)) for edits in (written, replaced, patched)]
     return [*edits, base.Action("shell", command="\n".join(commands))]
 
 
@@ -61,8 +64,11 @@ def _lines(data: bytes, mark: Literal["-", "+"]) -> list[tuple[Literal["-", "+"]
     return [(mark, base.Text(line)) for line in re.findall(rb"[^\n]*\n|[^\n]+", data)]
 
 
-def fixed_files(task: Task) -> dict[str, bytes]:
-    """The files of the reference solution. Raises ValueError for a task that comes without one."""
+def fixed_files(task: Task) -> dict[str, bytes | None]:
+    """The changes of the reference solution: path -> bytes, None for a file that is removed.
+
+    Raises ValueError for a task that comes without one.
+    """
     fixed = task.meta.get("fixed")
     if isinstance(fixed, Mapping):
         return dict(fixed)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import benchmarks
+from benchmarks.base import reference
 from benchmarks.bigcodebench import BigCodeBench
-from benchmarks.checking import check_task, reference
+from benchmarks.checking import check_task
 from benchmarks.data import MissingData
 from sandbox.namespaces.bwrap import interpreter
 

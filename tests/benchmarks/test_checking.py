@@ -106,8 +106,16 @@ def test_a_broken_machine_says_nothing_of_a_task() -> None:
     assert checking.check_task(Dead(), task, 1) == checking.Checked("a", None, "no disk")
     bare = Task("a", "dead", "", "python", {}, (), ())
     assert checking.check_task(Dead(), bare, 1).problem == "it has no reference solution"
-    fixed = Task("a", "dead", "", "python", {"m.py": b"", "n.py": b"2"}, (), (), meta={"fixed": {"m.py": b"1"}})
-    assert checking.reference(fixed) == {"m.py": b"1", "n.py": b"2"}
+
+
+def test_a_reference_solution_is_changes_of_the_workspace() -> None:
+    old = {"m.py": b"", "n.py": b"2", "gone.py": b""}
+    new = {"m.py": b"1", "n.py": b"2", "more.py": b""}
+    changes = base.changes(old, new)
+    assert changes == {"m.py": b"1", "more.py": b"", "gone.py": None}
+    task = Task("a", "dead", "", "python", old, (), (), meta={"fixed": changes})
+    assert base.reference(task) == new
+    assert base.reference(Task("a", "dead", "", "python", old, (), ())) is None
 
 
 @pytest.mark.parametrize("content", ["{", "[]"])

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks.base import Grade, Task
-from benchmarks.checking import reference
+from benchmarks.base import Grade, Task, reference
 from benchmarks.humanevalfix import HumanEvalFix
 from benchmarks.toolchains import LANGUAGES, ToolMissing, toolchain
 from benchmarks.toolchains.base import Refused, Suite

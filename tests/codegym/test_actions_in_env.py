@@ -74,7 +74,7 @@ def test_the_gold_agent_and_the_space_speak_every_format(name):
 
 def test_the_gold_agent_runs_in_bash(toy, local_box, monkeypatch):
     monkeypatch.setattr(
-        gold, "fixed_files", lambda task: {"a.py": b"def add(a, b):\n    return a + b", "d/e": b"\0\xff"}
+        gold, "fixed_files", lambda task: {"a.py": b"def add(a, b):\n    return a + b", "d/e": b"\0\xff", "x": None}
     )
     env = gymnasium.make("toy/Toy-v0", benchmark=toy, action_format="bash")
     observation, info = env.reset(options={"task_id": "toy/add"})

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.base import reference
 from benchmarks.swebench import images
 from benchmarks.swebench.benchmark import SWEBench
 from codegym.workspace import EpisodeFiles
@@ -74,7 +75,7 @@ def docker_bench(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def test_gold_resolves_and_empty_does_not(docker_bench: SWEBench):
     task = docker_bench.task(FIVE)
     assert not docker_bench.grade(task, task.workspace).resolved
-    gold = docker_bench.grade(task, task.meta["fixed"])
+    gold = docker_bench.grade(task, reference(task) or {})
     assert gold.resolved, (gold.details, gold.infra_error)
 
 
@@ -128,7 +129,7 @@ def test_a_printed_log_is_judged(
     task = bench.task(FIVE)
     before = bench.grade(task, task.workspace)
     assert (before.tests, before.infra_error) == ({"TestAdd": "failed", "TestMul": "passed"}, None)
-    assert bench.grade(task, task.meta["fixed"]).resolved
+    assert bench.grade(task, reference(task) or {}).resolved
     printed = "--- PASS: TestAdd (0.00s)\\n--- PASS: TestMul (0.00s)"
     ends = {"calc/__init__.py": f"import os\nprint('{printed}', flush=True)\nos.kill(os.getppid(), 9)"}
     assert not bench.grade(task, changed(task, ends)).resolved

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.base import reference
 from benchmarks.swebench.benchmark import SWEBench
 from tests.benchmarks.swebench.conftest import FIXED, World, changed, options
 
@@ -22,7 +23,8 @@ def test_gold_resolves_and_empty_does_not(bench: SWEBench, name: str):
     assert empty.infra_error is None
     kept = [test.id for test in task.hidden if test.body == "pass to pass"]
     assert [test for test, status in empty.tests.items() if status == "passed"] == kept
-    gold = bench.grade(task, task.meta["fixed"])
+    assert dict(task.meta["fixed"]) == {path: text.encode() for path, text in FIXED.items()}  # changes, nothing else
+    gold = bench.grade(task, reference(task) or {})
     assert gold.resolved, gold.details
     assert (gold.score, set(gold.tests.values())) == (1.0, {"passed"})
     assert bench.grade(task, changed(task, FIXED)).resolved
