@@ -6,7 +6,7 @@
         grade = grader.grade(suite, [Test("check", row["test"])], {"solution.cpp": b"int f() { return 1; }"})
 
 A test has passed if its own key was printed (:mod:`benchmarks.toolchains.base` says what that proves). A line
-``<number> <text>`` on standard output with our mark is what went wrong with a test, for the reader only.
+``# <number> <text>`` on standard output says what went wrong with a test, for the reader only.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ import secrets
 from collections.abc import Sequence
 
 from benchmarks.base import Grade, Test, Workspace
-from benchmarks.grading.caching import CachingGrader, broken, refused
+from benchmarks.grading.caching import DETAIL, CachingGrader, broken, refused
 from benchmarks.grading.verdicts import digest
 from benchmarks.toolchains import toolchain
 from benchmarks.toolchains.base import BUILD_S, KEY, LIMITS, Refused, Suite, ToolMissing
 from sandbox import ExecResult, Limits, SandboxError, WorkspaceError, open_sandbox
 
 _WRONG = re.compile(rb"^# (\d+) (.*)$", re.M)
-DETAIL = 160  # characters of a detail line
 
 
 class BuiltGrader(CachingGrader):
@@ -48,7 +47,7 @@ class BuiltGrader(CachingGrader):
         files = {**files, **suite.files}
         named = [part for test in tests for part in (test.id, test.body)]
         contents = [part for path, content in sorted(files.items()) for part in (path, content)]
-        key = digest([suite.language, suite.before, str(len(tests)), *named, *contents])
+        key = digest([suite.language, suite.kind, suite.before, str(len(tests)), *named, *contents])
         return self.known_or(key, lambda: self._run(suite, tests, files))
 
     def _run(self, suite: Suite, tests: Sequence[Test], files: Workspace) -> Grade:
@@ -61,6 +60,8 @@ class BuiltGrader(CachingGrader):
                 box.write(build.files)
                 for command in build.commands:
                     built = box.run(command, timeout=BUILD_S, env=place.env)
+                    if built.exit_code in (126, 127):  # the tool itself does not run here
+                        return broken(tests, f"{command[0]} does not run in the sandbox: {_first_error(built)}")
                     if built.exit_code or built.timed_out:
                         return refused(tests, f"does not build: {_first_error(built)}")
                 if build.hidden:

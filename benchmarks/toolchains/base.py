@@ -128,8 +128,3 @@ def refuse_words(declared: Collection[str], tests: Collection[str], own: Collect
     taken = sorted((set(declared) & words) - set(own))
     if taken:
         raise Refused(f"it declares {', '.join(taken)}, which the tests use")
-
-
-def texts(files: Mapping[str, bytes], paths: Collection[str]) -> str:
-    """The text of some files, one after another."""
-    return "\n".join(files[path].decode(errors="replace") for path in paths if path in files)

@@ -62,7 +62,7 @@ class JavaScript(Toolchain):
             program = f"(({{ {given}, console, require }}) => {{\n{tests[0].body}\n}})"
             order, ran = [0], [f"./{main}"]
         else:
-            program, ran = "null", []
+            program, ran, specs = "null", [], list[str]()
             made["package.json"] = b'{"type": "module"}'
             count = 0
 
@@ -77,15 +77,16 @@ class JavaScript(Toolchain):
             for path, content in files.items():
                 if not path.endswith(".js"):
                     continue
+                renamed = path.removesuffix(".js") + ".cjs" if path.removesuffix(".js") in older else path
                 ending = functools.partial(_with_ending, older, posixpath.dirname(path))
                 text = _IMPORT.sub(ending, content.decode(errors="surrogateescape"))
                 if path in suite.files and path.endswith((".spec.js", ".test.js")):
                     text = _SITE.sub(numbered, text)
-                    ran.append(path)
+                    specs.append(path)
+                    ran.append(renamed)
                 del made[path]
-                renamed = path.removesuffix(".js") + ".cjs" if path.removesuffix(".js") in older else path
                 made[renamed] = text.encode(errors="surrogateescape")
-            every = self.tests({path: suite.files[path] for path in ran})
+            every = self.tests({path: suite.files[path] for path in specs})
             order = [every.index(test.id) for test in tests]
         pairs = {at: masked(keys[test.id]) for at, test in zip(order, tests, strict=True)}
         # sites that are not asked for get a key that nobody knows
