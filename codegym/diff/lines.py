@@ -132,6 +132,26 @@ def rising(numbers: Sequence[int]) -> list[int]:
     return keep[::-1]
 
 
+def heaviest(shared: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Pairs of a row and a column, both rising, whose sum is largest; none that is 0."""
+    rows, columns = len(shared), len(shared[0])
+    best = [[0] * (columns + 1) for _ in range(rows + 1)]
+    for p in range(rows - 1, -1, -1):
+        for q in range(columns - 1, -1, -1):
+            paired = shared[p][q] and best[p + 1][q + 1] + shared[p][q]
+            best[p][q] = max(best[p + 1][q], best[p][q + 1], paired)
+    pairs, p, q = [], 0, 0
+    while p < rows and q < columns:
+        if shared[p][q] and best[p][q] == best[p + 1][q + 1] + shared[p][q]:
+            pairs.append((p, q))
+            p, q = p + 1, q + 1
+        elif best[p][q] == best[p + 1][q]:
+            p += 1
+        else:
+            q += 1
+    return pairs
+
+
 def cut_lines(old: bytes, new: bytes) -> Cuts:
     """The hunks between two texts, in whole lines."""
     if old == new:

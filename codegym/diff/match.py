@@ -3,7 +3,7 @@
 After GumTree (Falleri et al., "Fine-grained and accurate source code differencing", ASE 2014), in four passes:
 equal subtrees, largest first; then inner nodes that share enough descendants (dice >= .2); then, below nodes that
 correspond, the children left over: in order, of the same kind, those that share most; and what was put into a new
-child, or taken out of an old one; at last, what was taken out at one place and put in, changed, at another.
+child, or taken out of an old one, changed or not; at last, what was taken out at one place and put in at another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 
 from codegym.diff.forest import Forest, TooLarge
-from codegym.diff.lines import rising
+from codegym.diff.lines import heaviest, rising
 from codegym.diff.tree import Differing, in_order
 
 #: Shared descendants x 2 / descendants of both, from which inner nodes correspond. On 600 commits .2 gave shorter
@@ -191,21 +191,35 @@ class Matching:
 
     def _elsewhere(self) -> None:
         """Pair what was taken out at one place with what was put in at another, if they share most."""
+        outermost: list[list[int]] = []
+        for forest, partners in ((self.old, self.to_new), (self.new, self.to_old)):
+            above = zip(partners, forest.parent, strict=True)
+            outermost.append([k for k, (own, p) in enumerate(above) if own < 0 and (p < 0 or partners[p] >= 0)])
+        for i in self._alike(*outermost):
+            self._below(range(i, i + self.old.size[i]))
+
+    def _alike(self, olds: Sequence[int], news: Sequence[int]) -> list[int]:
+        """Pair inner nodes of the same kind and name that share most, best first. Returns the old ones."""
         groups: dict[Hashable, tuple[list[int], list[int]]] = {}
-        for side, forest, partners in ((0, self.old, self.to_new), (1, self.new, self.to_old)):
-            for node, partner in enumerate(partners):
-                parent = forest.parent[node]
-                if partner < 0 and forest.kids[node] and (parent < 0 or partners[parent] >= 0):
+        for side, forest, row in ((0, self.old, olds), (1, self.new, news)):
+            for node in row:
+                if forest.kids[node]:
                     groups.setdefault(self._kind_key(forest, node), ([], []))[side].append(node)
-        for olds, news in groups.values():
-            if not self._few(olds, news):
+        found: list[int] = []
+        for left, right in groups.values():
+            if not self._few(left, right):
                 continue
-            left, right = ([(k, self._holds(f, k)) for k in row] for f, row in ((self.old, olds), (self.new, news)))
-            shares = ((2 * (x & y).total() / (x.total() + y.total()), i, j) for i, x in left for j, y in right)
+            has_old, has_new = [self._holds(self.old, i) for i in left], [self._holds(self.new, j) for j in right]
+            shares = (
+                (2 * (x & y).total() / (x.total() + y.total()), i, j)
+                for i, x in zip(left, has_old, strict=True)
+                for j, y in zip(right, has_new, strict=True)
+            )
             for _, i, j in sorted((-share, i, j) for share, i, j in shares if share >= LEAST_SHARED):
                 if self.to_new[i] < 0 and self.to_old[j] < 0:
                     self._pair_whole(i, j)
-                    self._below(range(i, i + self.old.size[i]))
+                    found.append(i)
+        return found
 
     @staticmethod
     def _holds(forest: Forest, node: int) -> Counter[Hashable]:
@@ -230,24 +244,12 @@ class Matching:
             [(x & y).total() if a == b else 0 for y, b in zip(has[1], keys[1], strict=True)]
             for x, a in zip(has[0], keys[0], strict=True)
         ]
-        best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
-        for p in range(len(left) - 1, -1, -1):
-            for q in range(len(right) - 1, -1, -1):
-                paired = shared[p][q] and best[p + 1][q + 1] + shared[p][q]
-                best[p][q] = max(best[p + 1][q], best[p][q + 1], paired)
-        pairs, p, q = [], 0, 0
-        while p < len(left) and q < len(right):
-            if shared[p][q] and best[p][q] == best[p + 1][q + 1] + shared[p][q]:
-                pairs.append((p, q))
-                p, q = p + 1, q + 1
-            elif best[p][q] == best[p + 1][q]:
-                p += 1
-            else:
-                q += 1
-        return pairs
+        return heaviest(shared)
 
     def _put_inside(self, olds: Sequence[int], news: Sequence[int]) -> None:
-        """Pair an old child with its equal inside a new one (``x`` became ``f(x)``), and the other way round."""
+        """Pair an old child with its equal inside a new one (``x`` became ``f(x)``), and the other way round; then with
+        one that shares most.
+        """
         for outer, inner, forest, partners, whole in (
             (news, olds, self.new, self.to_old, self.old),
             (olds, news, self.old, self.to_new, self.new),
@@ -267,6 +269,10 @@ class Matching:
                             found.pop()
                             self._pair(i, j, forest.size[node])
                     node += forest.size[node] if partners[node] >= 0 else 1
+        left, right = self._free_of(olds, news)
+        self._alike([k for i in left for k in range(i + 1, i + self.old.size[i]) if self.to_new[k] < 0], right)
+        left, right = self._free_of(olds, news)
+        self._alike(left, [k for j in right for k in range(j + 1, j + self.new.size[j]) if self.to_old[k] < 0])
 
     def _place_key(self, forest: Forest, node: int) -> Hashable:
         at = forest.place(node)

@@ -1,6 +1,6 @@
 """Measures the diff engine and says which targets are met.
 
-    python -m tests.perf.diff                               # stdlib, this repository's history, difflib, apted
+    python -m tests.perf.diff                               # this repository's history, installed Pythons' libraries
     python -m tests.perf.diff --releases                    # and releases of packages, kept in ~/.cache/codegym-perf
     python -m tests.perf.diff --pairs FOLDER --limit 300    # FOLDER/before/**/x.py against FOLDER/after/**/x.py
 
@@ -27,7 +27,16 @@ from codegym.diff.match import Matching
 from codegym.diff.script import script_of
 from codegym.diff.sources import Written
 from codegym.diff.syntax import compare
-from tests.perf.diff_pairs import Pair, edited, folder_pairs, hard, history_pairs, long_file, release_pairs
+from tests.perf.diff_pairs import (
+    Pair,
+    edited,
+    folder_pairs,
+    hard,
+    history_pairs,
+    library_pairs,
+    long_file,
+    release_pairs,
+)
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -224,12 +233,13 @@ def main() -> None:
         return
     measure_sizes(options.repeats)
     measure_hard()
-    pairs = history_pairs(options.limit)
-    measure_pairs("this repository's history", pairs)
-    measure_apted(pairs)
-    if options.releases:
-        for name, found in release_pairs():
-            measure_pairs(name, found)
+    sets = [("this repository's history", history_pairs(options.limit))]
+    if pairs := library_pairs(options.limit):
+        sets.append(("the standard library, installed versions", pairs))
+    sets += release_pairs() if options.releases else ()
+    for name, pairs in sets:
+        measure_pairs(name, pairs)
+    measure_apted([pair for _, pairs in sets for pair in pairs])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import tarfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from codegym.diff.languages import language_of
@@ -55,6 +56,24 @@ def history_pairs(limit: int) -> list[Pair]:
             blobs = fields.split(" ")[2:4]
             pairs.append((path, *(git("cat-file", "blob", blob) for blob in blobs)))  # type: ignore[arg-type]
     return pairs
+
+
+def library_pairs(limit: int) -> list[Pair]:
+    """Modules of the standard library in each two consecutive versions of Python that are installed beside this one."""
+    folders = [*Path(sys.base_prefix).parent.glob("*/lib/python3.*[0-9]"), *Path("/usr/lib").glob("python3.*[0-9]")]
+    versions = {int(folder.name.partition(".")[2]): folder for folder in folders if (folder / "ast.py").exists()}
+    found = sorted(versions.items())
+    pairs: list[Pair] = []
+    for (_, old), (_, new) in pairwise(found):
+        for path in sorted(old.rglob("*.py")):
+            name = path.relative_to(old)
+            if "site-packages" in name.parts or "test" in name.parts or not (new / name).exists():
+                continue
+            texts = path.read_bytes(), (new / name).read_bytes()
+            if texts[0] != texts[1]:
+                pairs.append((str(name), *texts))
+    random.Random(0).shuffle(pairs)
+    return pairs[:limit]
 
 
 def release_pairs() -> Iterator[tuple[str, list[Pair]]]:
