@@ -54,7 +54,7 @@ _SINGLE = {
     "fails by hand": "import pytest\ndef test(): pytest.fail('because {n}')",
     "threads": "import threading\ndef test():\n    got = []\n    t = threading.Thread(target=lambda: got.append({n})); t.start(); t.join()\n    assert got == [3]",
     "thread fails": "import threading\ndef test():\n    t = threading.Thread(target=lambda: 1 // 0); t.start(); t.join()\n    assert {n}",
-    "left thread": "import threading, time\ndef test(): threading.Thread(target=lambda: (time.sleep(0.05), print('late {n}'))).start()",
+    "left thread": "import threading\ndef test(): threading.Thread(target=lambda: (threading.main_thread().join(), print('late {n}'))).start()",
     "atexit": "import atexit\natexit.register(print, 'bye {n}')\ndef test(): pass",
     "subprocess": "import subprocess, sys\ndef test():\n    assert subprocess.run([sys.executable, '-c', 'print({n})'], capture_output=True).stdout == b'3\\n'",
     "multiprocessing": "import multiprocessing as m\ndef test():\n    with m.get_context('fork').Pool(2) as p: assert p.map(abs, [-{n}, 2]) == [{n}, 2]",
