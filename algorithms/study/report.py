@@ -19,9 +19,10 @@ from algorithms.study.plan import ALIASES, SETTINGS
 
 BEGIN, END = "<!-- made by python -m algorithms.study report -->", "<!-- end -->"
 REFERENCE = "grpo"
+HELD_OUT = ("sampled/score", "greedy/score", "sampled/success", "greedy/success")
 HEAD = (
-    "| method | seeds | {what}, training curve | to grpo, paired | held out, sampled | held out, greedy | all right,"
-    " sampled | all right, greedy | rollouts to the level | updates a step |"
+    "| method | seeds | {what}, training curve | to grpo, paired | held out, sampled | to grpo, paired |"
+    " held out, greedy | all right, sampled | all right, greedy | rollouts to the level | updates a step |"
 )
 Rows = Sequence[dict[str, Any]]
 
@@ -135,18 +136,13 @@ def _line(
     goal: float | None,
 ) -> str:
     areas = _areas(runs, measure)
+    compare = {} if reference is None or method == REFERENCE else reference
     cells = [method, str(len(runs)), _percent(figures.estimate(list(areas.values())))]
-    difference = figures.paired(areas, _areas(reference, measure)) if reference and method != REFERENCE else None
-    if difference is None:
-        cells.append("")
-    else:
-        ahead = sum(value > 0 for value in difference.values)
-        cells.append(
-            f"{100 * difference.mean:+.1f} [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}],"
-            f" {ahead} of {len(difference.values)} ahead"
-        )
-    for key in ("sampled/score", "greedy/score", "sampled/success", "greedy/success"):
-        cells.append(_percent(figures.estimate([row["held_out"][key] for row in runs.values()])))
+    cells.append(_difference(figures.paired(areas, _areas(compare, measure))))
+    for key in HELD_OUT:
+        cells.append(_percent(figures.estimate(list(_held_out(runs, key).values()))))
+        if key == HELD_OUT[0]:
+            cells.append(_difference(figures.paired(_held_out(runs, key), _held_out(compare, key))))
     if goal is None:
         cells.append("")
     else:
@@ -154,6 +150,17 @@ def _line(
         rollouts = next(iter(runs.values()))["rollouts"]
         cells.append(_rollouts(figures.reached(curves, goal, rollouts[0]), sum(rollouts)))
     return f"| {' | '.join([*cells, str(next(iter(runs.values()))['updates'])])} |"
+
+
+def _held_out(runs: dict[int, dict[str, Any]], key: str) -> dict[int, float]:
+    return {seed: row["held_out"][key] for seed, row in runs.items()}
+
+
+def _difference(one: Estimate | None) -> str:
+    if one is None:
+        return ""
+    ahead = sum(value > 0 for value in one.values)
+    return f"{100 * one.mean:+.1f} [{100 * one.low:+.1f}, {100 * one.high:+.1f}], {ahead} of {len(one.values)} ahead"
 
 
 def _percent(one: Estimate) -> str:

@@ -65,7 +65,7 @@ def _row(setting: str, method: str, seed: int, out: Path, rows: Path, overrides:
         "rollouts": [step["trajectories"] for step in steps],
         "updates": config.loss.epochs * config.loss.minibatches,
         "tasks": config.trainer.eval_tasks,
-        **{name: [round(step[key], 4) for step in steps] for name, key in CURVES.items()},
+        **{curve: [round(step[key], 4) for step in steps] for curve, key in CURVES.items()},
         "held_out": {key: round(last[key], 4) for key in HELD_OUT},
         "seconds": round(seconds),
     }

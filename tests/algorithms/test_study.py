@@ -202,7 +202,9 @@ def test_a_report_says_what_the_rows_say_and_only_replaces_its_own_part(tmp_path
     grpo, oracle = (
         next(line for line in first.splitlines() if line.startswith(f"| {name} ")) for name in ("grpo", "oracle")
     )
-    assert oracle.startswith("| oracle | 2 | 50.5 [50.0, 51.0] | +10.0 [+10.0, +10.0], 2 of 2 ahead | 50.0")
+    assert oracle.startswith(
+        "| oracle | 2 | 50.5 [50.0, 51.0] | +10.0 [+10.0, +10.0], 2 of 2 ahead | 50.0 [50.0, 50.0] | +0.0 ["
+    )
     assert grpo.startswith("| grpo | 2 | 40.5 [40.0, 41.0] |  | 50.0")
     ends = figures.smooth(np.array([curve + 0.005]))[0]
     assert f"ends: {ends[-1]:.1%}." in first

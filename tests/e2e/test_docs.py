@@ -41,7 +41,8 @@ def small(arguments: list[str], folder: Path) -> list[str]:
     if arguments[1:3] == ["algorithms.study", "report"]:
         return [*arguments, "--page", str(folder / "page.md")]
     if module == "algorithms.study":
-        return [*arguments, "--seeds", "0", "--out", str(folder), *SMALL, "trainer.steps=1"]
+        own = ["--methods", "grpo", "--seeds", "0", "--out", str(folder), "--rows", str(folder / "rows.jsonl")]
+        return [*arguments, *own, *SMALL, "trainer.steps=1"]
     assert re.fullmatch(r"algorithms\.\w+\.train", module), f"no small form of {module} is known here"
     return [*arguments, *SMALL, "trainer.steps=1", f"trainer.run_dir={folder}"]
 
