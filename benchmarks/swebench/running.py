@@ -171,5 +171,5 @@ def _inside(name: str) -> str:
 
 @functools.cache
 def driver_source() -> str:
-    """The driver as it is sent: guard and driver in one text."""
-    return _inside("guard.py") + "\n\n" + _inside("driver.py")
+    """The driver as it is sent: its three files in one text."""
+    return "\n\n".join(map(_inside, ("guard.py", "unittests.py", "driver.py")))

@@ -1,4 +1,4 @@
-"""Runs the tests of a repository and records each by itself. Source text, put after ``guard.py``.
+"""Runs the tests of a repository and records each by itself. Source text, put after ``guard.py`` and ``unittests.py``.
 
 A record says how one phase of one test ended, seen by the test runner's own hooks, and is written at once to a pipe
 that only the supervisor reads. What is printed, and how the process exits, says nothing. The key that makes a record
@@ -9,9 +9,7 @@ import binascii
 import importlib
 import json
 import os
-import runpy
 import sys
-import unittest
 
 UNITTEST_MODULES = ("unittest.case", "unittest.result", "unittest.runner", "unittest.suite", "unittest.loader")
 PYTEST_MODULES = tuple(
@@ -206,93 +204,6 @@ def run_pytest(box, config):
     )
 
 
-def record_unittest(emit, guard, files):
-    """Make every unittest result record what it is told, one record per test when it stops."""
-    result, worst, changed = unittest.TestResult, {}, guard.changed
-    order = ("PASSED", "XFAIL", "SKIPPED", "XPASS", "FAILED", "ERROR")
-
-    def note(test, status):
-        before = worst.get(id(test), "PASSED")
-        worst[id(test)] = max(before, status, key=order.index)
-
-    def tell(test, status):
-        emit(("test", str(test), "all", status, (getattr(test, "shortDescription", lambda: None)() or "").strip()))
-
-    def wrap(name, status):
-        plain = getattr(result, name)
-
-        def told(self, test, *rest):
-            if id(test) in worst:
-                note(test, status)
-            else:
-                tell(test, status)  # a class or module that could not be set up
-            return plain(self, test, *rest)
-
-        setattr(result, name, told)
-        return told
-
-    plain_start, plain_stop, plain_success = result.startTest, result.stopTest, result.addSuccess
-    plain_sub = result.addSubTest
-    succeeded = set()
-
-    def start(self, test):
-        reason = files.changed()
-        if reason:
-            emit(("tampered", reason))
-        worst[id(test)] = "PASSED"
-        return plain_start(self, test)
-
-    def success(self, test):
-        succeeded.add(id(test))
-        return plain_success(self, test)
-
-    def sub(self, test, subtest, error):
-        if error is not None:
-            note(test, "FAILED" if issubclass(error[0], test.failureException) else "ERROR")
-        return plain_sub(self, test, subtest, error)
-
-    def stop(self, test):
-        status = worst.pop(id(test), "ERROR")
-        if status == "PASSED" and id(test) not in succeeded:
-            status = "ERROR"  # it ended without a word
-        succeeded.discard(id(test))
-        reason = changed()
-        if reason:
-            emit(("tampered", reason))
-        tell(test, status)
-        return plain_stop(self, test)
-
-    result.startTest, result.stopTest, result.addSuccess, result.addSubTest = start, stop, success, sub
-    statuses = {"addError": "ERROR", "addFailure": "FAILED", "addSkip": "SKIPPED"}
-    statuses.update(addExpectedFailure="XFAIL", addUnexpectedSuccess="XPASS")
-    return [start, stop, success, sub] + [wrap(name, status) for name, status in statuses.items()]
-
-
-def prepare_unittest(emit, config):
-    modules = loaded(UNITTEST_MODULES)
-    guard = Guard([])  # noqa: F821 - filled below: the recorder is part of what must stay
-    hooks = record_unittest(emit, guard, Files(config["watched"]))  # noqa: F821
-    guard.__init__(modules, hooks)
-    watch({id(each) for each in (*hooks, *private(emit))}, reporter(emit, [True]))  # noqa: F821
-    emit(("ready",))
-
-
-def run_unittest(box, config):
-    prepare_unittest(box.pop(), config)
-    sys.path += [os.path.abspath(each) for each in config["path"]]
-    names = [each[:-3].replace("/", ".") if each.endswith(".py") else each for each in config["tests"]]
-    unittest.main(module=None, argv=["unittest", *config["arguments"], *names], exit=False)
-
-
-def run_django(box, config):
-    prepare_unittest(box.pop(), config)
-    tests = os.path.abspath("tests")
-    sys.path += [os.path.abspath(each) for each in config["path"]]
-    sys.path.insert(0, tests)  # as for any script; only the task writes there
-    sys.argv = ["runtests.py", *config["arguments"], *config["tests"]]
-    runpy.run_path(os.path.join(tests, "runtests.py"), run_name="__main__")
-
-
 def main(pipe):
     """Run what the configuration on ``pipe`` says."""
     with os.fdopen(pipe, "rb") as file:
@@ -301,7 +212,8 @@ def main(pipe):
     os.environ.pop("PYTEST_ADDOPTS", None)
     if config["without"]:  # installed from there, graded here
         sys.path[:] = [each for each in sys.path if not each.startswith(config["without"])]
-    run = {"pytest": run_pytest, "unittest": run_unittest, "django": run_django}[config["runner"]]
+    runners = {"pytest": run_pytest, "unittest": run_unittest, "django": run_django}  # noqa: F821 - unittests.py
+    run = runners[config["runner"]]
     records = recorder(config.pop("records"), config.pop("token"))
     next(records)
     records.send([code for each in functions() for code in inner_codes(each.__code__)])
