@@ -41,7 +41,7 @@ SETTINGS = {
         (*_BUGS, "env.kwargs.verdict_noise=0.2"),
     ),
     "rare": Setting(
-        "as flaky, but right results, paid all or nothing: at first one file in twelve is all right",
+        "as flaky, but right results, paid all or nothing: at first one file in sixteen is all right",
         "success",
         (*_BUGS, "env.kwargs.verdict=resolved"),
     ),

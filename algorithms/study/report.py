@@ -97,13 +97,14 @@ def is_baseline(method: str) -> bool:
 
 
 def level(methods: dict[str, dict[int, dict[str, Any]]], measure: str) -> float | None:
-    """Where the best baseline's smoothed curve ends, in the mean over seeds; None without a baseline."""
-    ends = [
-        float(figures.smooth(_curves(runs, measure))[:, -1].mean())
-        for method, runs in methods.items()
-        if is_baseline(method)
-    ]
-    return max(ends, default=None)
+    """Where the best baseline's smoothed curve ends, in the mean over seeds; None without a baseline.
+
+    Only those with the most seeds count: the best of many single seeds is the luckiest.
+    """
+    baselines = [runs for method, runs in methods.items() if is_baseline(method)]
+    most = max(map(len, baselines), default=0)
+    complete = [runs for runs in baselines if len(runs) == most]
+    return max((float(figures.smooth(_curves(runs, measure))[:, -1].mean()) for runs in complete), default=None)
 
 
 def _section(name: str, rows: Rows) -> str:

@@ -136,7 +136,7 @@ def test_a_row_of_other_settings_is_refused_and_errors_are_one_line(
 ) -> None:
     row = {"setting": "bugs", "method": "grpo", "seed": 0, "settings": "another"}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    assert main(["--methods", "grpo", "--seeds", "0", "--out", str(tmp_path)]) == 2
+    assert main(["--settings", "bugs", "--methods", "grpo", "--seeds", "0", "--out", str(tmp_path)]) == 2
     assert "rows.jsonl holds grpo, seed 0 of bugs with other settings; choose" in capsys.readouterr().err
     assert main(["--methods", "nope", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "error: there is no algorithm 'nope' in algorithms/\n"
@@ -189,6 +189,7 @@ def test_a_report_says_what_the_rows_say_and_only_replaces_its_own_part(tmp_path
     rows = [row("grpo", seed, (curve + 0.01 * seed).tolist()) for seed in (0, 1)]
     rows += [row("oracle", seed, (curve + 0.1 + 0.01 * seed).tolist()) for seed in (0, 1)]
     rows += [row("start", 0, [], **{"sampled/score": 0.25})]
+    rows += [row("rloo", 0, (curve + 0.3).tolist())]  # of one seed: sets no level
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
     page = tmp_path / "page.md"
     page.write_text(f"above\n{report.BEGIN}\nold\n{report.END}\nbelow\n")
@@ -230,8 +231,14 @@ def test_the_published_page_is_made_from_the_published_rows() -> None:
 
 
 def test_the_published_rows_are_of_the_settings_as_they_are() -> None:
-    for one in read_rows(DOCS / "data" / "study.jsonl"):
-        name, *overrides = one["setting"].split(":")
-        config, _ = plan.configure(name, one["method"], one["seed"], "runs/x", overrides)
-        assert one["settings"] == plan.digest(config), (one["setting"], one["method"])
+    rows = read_rows(DOCS / "data" / "study.jsonl")
+    kinds = {(one["setting"], one["method"]): one for one in rows}
+    marks = {}
+    for (setting, method), one in kinds.items():
+        name, *overrides = setting.split(":")
+        config, _ = plan.configure(name, method, 0, "runs/x", overrides)
+        marks[setting, method] = plan.digest(config)
         assert sum(one["rollouts"]) == config.trainer.steps * config.rollout.tasks * config.rollout.n
+    for one in rows:
+        assert one["settings"] == marks[one["setting"], one["method"]], (one["setting"], one["method"], one["seed"])
+    assert len({(one["setting"], one["method"], one["seed"]) for one in rows}) == len(rows), "each run once"
