@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
 from benchmarks.base import Benchmark, Grade, Task, Workspace, register
-from benchmarks.repair.tiny_rules import CALLS
 
 if TYPE_CHECKING:
     from benchmarks.grading.examples import ExampleGrader
@@ -33,7 +32,6 @@ FUNCTIONS = 4  # of a tiny task unless the option says otherwise
 BLOCK = 8  # numbers in which a task of dependent functions looks for its file: a third of all are such
 KEEP_TASKS = 1024  # built tasks kept in memory, a few kB each
 _LOG = logging.getLogger(__name__)
-_CALLS = frozenset(rule.kind for rule in CALLS)
 
 
 @register("repair")
@@ -154,6 +152,8 @@ class Repair(Benchmark):
         draw = hashlib.sha256(f"{self.level}/{split}/{number}".encode()).digest()[:8]
         n_bugs = low + int.from_bytes(draw, "big") % (high - low + 1)
         if self.level == "tiny":
+            from benchmarks.repair.tiny import calls_another
+
             ids = (
                 f"tiny/{split}/f{self.functions}b{n_bugs}/{BLOCK * number + k if self.dependent else number}"
                 for k in itertools.count()
@@ -188,11 +188,6 @@ class _Tasks(Sequence[Task]):
         if isinstance(places, range):
             return [self._bench._at(self._split, place) for place in places]
         return self._bench._at(self._split, places)
-
-
-def calls_another(task: Task) -> bool:
-    """Whether a function of a tiny task calls another one."""
-    return any(kind in _CALLS for _, kind in task.meta["rules"])
 
 
 def _range(n_bugs: int | str, *, most: int) -> tuple[int, int]:

@@ -284,3 +284,9 @@ def _wrong(rule: Rule) -> tuple[Callable[..., Any], ...]:
         exec(source, namespace)
         made.append(namespace["f"])
     return tuple(made)
+
+
+def calls_another(task: Task) -> bool:
+    """Whether a function of a task calls another one."""
+    kinds = {rule.kind for rule in CALLS}
+    return any(kind in kinds for _, kind in task.meta["rules"])

@@ -16,7 +16,8 @@ import pytest
 
 import benchmarks
 from benchmarks.base import Task
-from benchmarks.repair import LENGTH, Repair, calls_another, program
+from benchmarks.repair import LENGTH, Repair, program
+from benchmarks.repair.tiny import calls_another
 
 
 @pytest.fixture(scope="module")
