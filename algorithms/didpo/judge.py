@@ -48,7 +48,7 @@ class Judge:
         budget: int = 4096,
         workers: int = 1,
     ) -> None:
-        self.base, self.left, self.executed = base, budget, 0
+        self.base, self.left = base, budget
         self._evaluate, self._budget = evaluate, budget
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="judge")
         self._scores: OrderedDict[bytes, float] = OrderedDict()
@@ -68,7 +68,6 @@ class Judge:
         if len(new) > self.left:
             raise Unknown("the budget is used up")
         self.left -= len(new)
-        self.executed += len(new)
         for key, score in zip(
             new, self._pool.map(lambda files: self._evaluate(task_id, files), new.values()), strict=True
         ):

@@ -114,7 +114,7 @@ _STRINGS = (
     one("join", "s, t", "s, then t, then {q}", "s + t + {q}", swap="t + s + {q}", variable="s + s + {q}"),
 )  # fmt: skip
 
-_CALLS = (
+CALLS: tuple[Rule, ...] = (
     one("call_plus", "x", "{g} of x, plus {a}", "{g}(x) + {a}", operator="{g}(x) - {a}", function="x + {a}"),
     one("call_floor", "x", "{g} of x, but at least {a}", "max({g}(x), {a})", function="min({g}(x), {a})", variable="max(x, {a})"),
     one("call_shift", "x", "{g} of x plus {a}", "{g}(x + {a})", operator="{g}(x - {a})", variable="{g}(x)"),
@@ -124,8 +124,7 @@ _CALLS = (
     one("call_sum", "v", "sum of {g} of each of v", "sum({g}(i) for i in v)", function="max({g}(i) for i in v)", variable="sum(i for i in v)"),
 )  # fmt: skip
 
-#: Rules that stand alone, and rules that call a function from an integer to an integer (CALLEES).
+#: Rules that stand alone; those of CALLS call a function from an integer to an integer (CALLEES).
 RULES: tuple[Rule, ...] = _INTEGERS + _LISTS + _STRINGS
-CALLS: tuple[Rule, ...] = _CALLS
 _NUMBERS = "plus minus from times divide rest linear grouped square distance floor cap sign reduce repeat"
 CALLEES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.kind in _NUMBERS.split())

@@ -226,12 +226,13 @@ def judge(budget=1000):
 
 def test_execution_runs_each_workspace_once_and_stops_at_its_budget():
     group = [write(0, 1, {0: "x + 2", 1: "x"}), write(1, 0, {0: "x + 2", 1: "x"}), write(2, 0, {2: "x + 4"})]
-    one = judge()
+    budget = 4096
+    one = judge(budget=budget)
     found = {own.key[1]: values.tolist() for own, values in worth(group, "shapley", 1.0, one)}
     assert found["f0"] == pytest.approx([1 / 3, 1 / 3, 0])
     assert found["f1"] == pytest.approx([0, 0, 0])
     assert found["f2"] == pytest.approx([0, 0, 1 / 3])
-    assert one.executed == 5  # nothing, f0, f1, both; f2
+    assert budget - one.left == 5  # nothing, f0, f1, both; f2
     poor = judge(budget=4)
     assert [values.tolist() for _, values in worth(group, "shapley", 1.0, poor)][-1] == [0, 0, 0]
 
