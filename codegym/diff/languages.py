@@ -30,7 +30,7 @@ class Definition:
     owner: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Language:
     """How to read one language.
 

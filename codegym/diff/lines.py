@@ -13,10 +13,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import accumulate, chain, count, islice
 
 import numpy as np
-import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
 from codegym.diff.sources import Written
@@ -169,22 +168,24 @@ def cut_lines(old: bytes, new: bytes) -> Cuts:
     blocks = unequal_blocks(old_lines, new_lines)
     if blocks is None:
         return Cuts([(start, old_end, start, new_end)], coarse=True)
-    return Cuts([(int(old_at[a]), int(old_at[b]), int(new_at[c]), int(new_at[d])) for a, b, c, d in blocks])
+    return Cuts([(old_at[a], old_at[b], new_at[c], new_at[d]) for a, b, c, d in blocks])
 
 
-def _lines(text: bytes, start: int) -> tuple[list[Hashable], npt.NDArray[np.intp]]:
+def _lines(text: bytes, start: int) -> tuple[list[Hashable], list[int]]:
     """The lines without their ends, where each starts, and where the last one ends.
 
     A last line that has no end equals no other.
     """
-    lines: list[Hashable] = [*text.split(b"\n")]
-    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
-    if lines[-1]:
-        lines[-1] = (lines[-1],)
-        ends = np.append(ends, len(text))
+    parts = text.split(b"\n")
+    at = [*map(int.__add__, accumulate(map(len, parts), initial=start), count())]
+    lines: list[Hashable] = [*parts]
+    if parts[-1]:
+        lines[-1] = (parts[-1],)
+        at[-1] -= 1
     else:
         lines.pop()
-    return lines, np.append(0, ends) + start
+        at.pop()
+    return lines, at
 
 
 def cut_file(old: bytes, new: bytes, written: Written) -> Cuts:

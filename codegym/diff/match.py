@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import cached_property
+from itertools import chain
 
 from codegym.diff.forest import Forest, TooLarge
 from codegym.diff.lines import heaviest, rising
@@ -225,7 +226,7 @@ class Matching:
     def _holds(forest: Forest, node: int) -> Counter[Hashable]:
         """The subtrees and the kinds of node in a subtree."""
         span = slice(node, node + forest.size[node])
-        return Counter(forest.ident[span]) + Counter(forest.kind[span])  # type: ignore[operator]
+        return Counter(chain(forest.ident[span], forest.kind[span]))
 
     def _pair_whole(self, i: int, j: int) -> None:
         self._pair(i, j, self.old.size[i] if self.old.ident[i] == self.new.ident[j] and self._free(i, j) else 1)

@@ -171,6 +171,8 @@ def _children(node: Node, text: bytes) -> tuple[list[Node], list[Token], list[by
 
 def in_order(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
     """The positions of a longest common subsequence. Raises TooLarge."""
+    if set(left).isdisjoint(right):
+        return []
     blocks = unequal_blocks(left, right)
     if blocks is None:
         raise TooLarge("too many siblings differ")

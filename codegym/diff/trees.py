@@ -33,7 +33,7 @@ _kept: OrderedDict[tuple[str, str, bytes], Tree] = OrderedDict()  # the one used
 
 
 def forget() -> None:
-    """Drop the trees that are kept, so that a measurement can count parsing."""
+    """Drop the trees that are kept."""
     _kept.clear()
 
 

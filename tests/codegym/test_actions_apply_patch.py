@@ -1,7 +1,5 @@
 """The apply_patch format: the Begin Patch form."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from codegym.actions.base import Action, Delete, Hunk, Insert, Patch, Rename, Text, Write, get
 from codegym.edits import EditError, apply_edits
 from codegym.spans import reply_bytes, reply_text
+from tests.pace import at_most
 
 FORMAT = get("apply_patch")
 
@@ -170,7 +169,6 @@ def test_what_cannot_be_written_is_refused():
 
 @pytest.mark.parametrize("unit", ["*** Begin Patch\n", ONE, "@@\n", "+x\n", "\n", "\\\n"])
 def test_time_is_linear_in_the_length(unit):
-    start = time.process_time()
-    parse(patch(unit * (20_000 // len(unit))))
-    parse(patch("*** Update File: a\n" + unit * (20_000 // len(unit))))
-    assert time.process_time() - start < 2
+    with at_most(150):
+        parse(patch(unit * (20_000 // len(unit))))
+        parse(patch("*** Update File: a\n" + unit * (20_000 // len(unit))))

@@ -1,7 +1,6 @@
 """The tool_call format: JSON function calls in their spellings, and strings whose bytes are said in other bytes."""
 
 import json
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from codegym.actions.text import Cutter
 from codegym.actions.tools import TOOLS
 from codegym.edits import apply_edits
 from codegym.spans import reply_bytes, reply_text
+from tests.pace import at_most
 
 FORMAT = get("tool_call")
 
@@ -225,7 +225,6 @@ def test_what_cannot_be_written_is_refused():
     "unit", ['{"', "['a\n", "{\n", "[", '{"name": "x"}\n', "\\", "```json\n", "<tool_call>", '{"x\n']
 )
 def test_time_is_linear_in_the_length(unit):
-    start = time.process_time()
-    parse(unit * (20_000 // len(unit)))
-    parse('<tool_call>{"name": "' + unit * (20_000 // len(unit)))
-    assert time.process_time() - start < 2
+    with at_most(150):
+        parse(unit * (20_000 // len(unit)))
+        parse('<tool_call>{"name": "' + unit * (20_000 // len(unit)))

@@ -1,7 +1,6 @@
 """The udiff format: unified diffs as git and models write them, right or wrong counts, and their application."""
 
 import subprocess
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +10,7 @@ from codegym.actions.base import Action, Delete, Hunk, Insert, Patch, Rename, Te
 from codegym.diff import diff_files, unified
 from codegym.edits import EditError, apply_edits
 from codegym.spans import reply_bytes, reply_text
+from tests.pace import at_most
 
 FORMAT = get("udiff")
 
@@ -270,7 +270,6 @@ def test_what_cannot_be_written_is_refused():
 
 @pytest.mark.parametrize("unit", ["--- a/a\n+++ b/a\n", ONE, "@@ @@\n", "+x\n", "\n", "\\\n", "diff --git "])
 def test_time_is_linear_in_the_length(unit):
-    start = time.process_time()
-    parse(fenced(unit * (20_000 // len(unit))))
-    parse(HEAD + "@@ @@\n" + unit * (20_000 // len(unit)))
-    assert time.process_time() - start < 3
+    with at_most(200):
+        parse(fenced(unit * (20_000 // len(unit))))
+        parse(HEAD + "@@ @@\n" + unit * (20_000 // len(unit)))

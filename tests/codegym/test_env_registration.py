@@ -19,21 +19,25 @@ def python(code: str) -> str:
 
 
 def test_import_is_light():
-    # CPU time of importing codegym beyond gymnasium, which it cannot do without.
+    # Beside gymnasium, which it cannot do without and which imports it as a plugin.
     code = f"""
-import sys, time
+import sys, time, warnings
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {SLOW!r}:
             raise ImportError(name + " is blocked")
 sys.meta_path.insert(0, Block())
-import gymnasium
+sys.modules["codegym"] = None
+warnings.simplefilter("ignore")
 start = time.process_time()
+import gymnasium
+between = time.process_time()
+del sys.modules["codegym"]
 import codegym
-print(time.process_time() - start)
+print((time.process_time() - between) / (between - start))
 assert "codegym/Repair-v0" in gymnasium.registry
 """
-    assert float(python(code)) < 0.25
+    assert float(python(code)) < 0.5
 
 
 def test_make_needs_no_training_stack():

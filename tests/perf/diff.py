@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tree_sitter import Node
 
-from codegym.diff import apply, diff_files, languages, trees
+from codegym.diff import apply, diff_files, languages, reading, trees
 from codegym.diff.lines import cut_file
 from codegym.diff.match import Matching
 from codegym.diff.script import script_of
@@ -90,10 +90,11 @@ def measure_sizes(repeats: int) -> None:
         for _ in range(repeats):
             old, new = {"a.py": text}, {"a.py": edited(text, edits, rng)}
             work = functools.partial(diff_files, old, new)
-            trees.forget()
+            reading.forget()
             whole.append(cpu(work))
+            reading.forget(trees_too=False)
             parsed.append(cpu(work))
-            trees.forget()
+            reading.forget()
             trees.parse(languages.PYTHON, text)
             known.append(cpu(work))
             as_syntax += work().files[0].parsed
@@ -116,13 +117,13 @@ MOST_MIB = 256
 
 def measure_hard() -> None:
     for (name, pair), (_, half) in zip(hard(10).items(), hard(5).items(), strict=True):
-        trees.forget()
+        reading.forget()
         seconds = cpu(lambda: diff_files({"a.py": pair[0]}, {"a.py": pair[1]}))  # noqa: B023 - called at once
         note = diff_files({"a.py": pair[0]}, {"a.py": pair[1]}).files[0].note
         report(f"{name} ({note[:34]})", f"{seconds:.2f} s", "<= 2 s", seconds <= 2)
         peaks = []
         for old, new in (half, pair):
-            trees.forget()
+            reading.forget()
             tracemalloc.start()
             diff_files({"a.py": old}, {"a.py": new})
             peaks.append(tracemalloc.get_traced_memory()[1])
