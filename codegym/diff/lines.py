@@ -11,9 +11,9 @@ line beside it for the one that was written.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, count, islice
+from itertools import count, islice, repeat
 
 import numpy as np
 from rapidfuzz.distance import Indel
@@ -69,21 +69,21 @@ def unequal_blocks(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[Cut] | 
     """
     if a == b:
         return []
-    # Small numbers hash without collision, so the alignment is exact.
-    numbers = dict(zip(dict.fromkeys(chain(a, b)), count(), strict=False))
-    number = numbers.__getitem__
-    anchors = _once_in_both(a, b, numbers) if len(a) * len(b) > MOST_WHOLE else []
+    # Small numbers hash without collision, so the alignment is exact: an item is where it stands last in ``a``.
+    numbers = dict(zip(a, count(), strict=False))
+    left, right = [*map(numbers.__getitem__, a)], [*map(numbers.get, b, repeat(-1))]
+    anchors = _once_in_both(left, right) if len(a) * len(b) > MOST_WHOLE else []
     gaps: list[Cut] = []
     i = k = 0
     for x, y, x_end, y_end in [*anchors, (len(a), len(b), len(a), len(b))]:
-        if a[i:x] != b[k:y]:
+        if left[i:x] != right[k:y]:
             gaps.append((i, x, k, y))
         i, k = x_end, y_end
     if sum((x - i) * (y - k) for i, x, k, y in gaps) > MOST_ALIGNED:
         return None
     blocks: list[Cut] = []
     for i, x, k, y in gaps:
-        for step in Indel.opcodes([*map(number, a[i:x])], [*map(number, b[k:y])]):
+        for step in Indel.opcodes(left[i:x], right[k:y]):
             if step.tag == "equal":
                 continue
             cut = (i + step.src_start, i + step.src_end, k + step.dest_start, k + step.dest_end)
@@ -93,14 +93,19 @@ def unequal_blocks(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[Cut] | 
     return blocks
 
 
-def _once_in_both(a: Sequence[Hashable], b: Sequence[Hashable], numbers: Mapping[Hashable, int]) -> list[Cut]:
-    """Runs of items that stand once on each side, as many items as stand in the same order."""
-    left, right = (np.fromiter(map(numbers.__getitem__, row), np.intp, len(row)) for row in (a, b))
-    once = (np.bincount(left, minlength=len(numbers)) == 1) & (np.bincount(right, minlength=len(numbers)) == 1)
-    where = np.empty(len(numbers), np.intp)
-    where[right] = np.arange(len(right))
-    x = np.flatnonzero(once[left])
-    y = where[left[x]]
+def _once_in_both(left: Sequence[int], right: Sequence[int]) -> list[Cut]:
+    """Runs of items that stand once on each side, as many items as stand in the same order.
+
+    Items are numbers: where they stand last on the left, or -1.
+    """
+    there = np.array(right)
+    once = np.bincount(left, minlength=len(left)) == 1
+    once &= np.bincount(there + 1, minlength=len(left) + 1)[1:] == 1
+    where = np.zeros(len(left), np.intp)
+    known = np.flatnonzero(there >= 0)
+    where[there[known]] = known
+    x = np.flatnonzero(once)
+    y = where[x]
     if (np.diff(y) < 0).any():
         keep = rising(y.tolist())
         x, y = x[keep], y[keep]
@@ -163,29 +168,34 @@ def cut_lines(old: bytes, new: bytes) -> Cuts:
         old_end, new_end = line_end, new_end + line_end - old_end
     if old_end == start or new_end == start:
         return Cuts([(start, old_end, start, new_end)])
-    old_lines, old_at = _lines(old[start:old_end], start)
-    new_lines, new_at = _lines(new[start:new_end], start)
+    old_lines, new_lines = _lines(old[start:old_end]), _lines(new[start:new_end])
     blocks = unequal_blocks(old_lines, new_lines)
     if blocks is None:
         return Cuts([(start, old_end, start, new_end)], coarse=True)
-    return Cuts([(old_at[a], old_at[b], new_at[c], new_at[d]) for a, b, c, d in blocks])
+    old_at = _places(old_lines, [k for block in blocks for k in block[:2]], start, old_end)
+    new_at = _places(new_lines, [k for block in blocks for k in block[2:]], start, new_end)
+    return Cuts([*zip(old_at[::2], old_at[1::2], new_at[::2], new_at[1::2], strict=True)])
 
 
-def _lines(text: bytes, start: int) -> tuple[list[Hashable], list[int]]:
-    """The lines without their ends, where each starts, and where the last one ends.
-
-    A last line that has no end equals no other.
-    """
+def _lines(text: bytes) -> list[Hashable]:
+    """The lines without their ends. A last line that has no end equals no other."""
     parts = text.split(b"\n")
-    at = [*map(int.__add__, accumulate(map(len, parts), initial=start), count())]
-    lines: list[Hashable] = [*parts]
-    if parts[-1]:
-        lines[-1] = (parts[-1],)
-        at[-1] -= 1
-    else:
-        lines.pop()
-        at.pop()
-    return lines, at
+    last = parts.pop()
+    return [*parts, (last,)] if last else [*parts]
+
+
+def _places(lines: Sequence[Hashable], numbers: Sequence[int], start: int, end: int) -> list[int]:
+    """Where lines start, by rising numbers; the one after the last line starts at the end."""
+    places: list[int] = []
+    at, done = start, 0
+    for number in numbers:
+        if number == len(lines):
+            at = end
+        else:
+            at += sum(map(len, lines[done:number])) + number - done  # type: ignore[arg-type]
+        done = number
+        places.append(at)
+    return places
 
 
 def cut_file(old: bytes, new: bytes, written: Written) -> Cuts:
