@@ -146,6 +146,8 @@ class Didpo:
             "credit/anchor_size": float(np.mean([len(anchor.occurrences) for anchor in anchors])) if anchors else 0.0,
             "credit/diff_tokens": float(np.mean(touched != 0)) if touched.size else 0.0,
         }
+        if self.config.estimator in BY_EXECUTION and self.judge is not None:
+            metrics["credit/unknown"] = self.judge.unknown / len(group)
         return Credit(advantages, metrics, anchors)
 
     def _anchors(self, group: Sequence[Trajectory]) -> tuple[tuple[Anchor, ...], _Pieces]:

@@ -37,8 +37,10 @@ class Judge:
     Args:
         base: the files of a task before the first turn.
         evaluate: the score of files for a task, in [0, 1]. May raise Unknown.
-        budget: workspaces executed per :meth:`begin`.
+        budget: workspaces executed per :meth:`begin`; ``left`` of it are.
         workers: calls of ``evaluate`` at once, from threads.
+
+    ``unknown`` counts the replies since :meth:`begin` that got no scores; whoever catches Unknown counts them.
     """
 
     def __init__(
@@ -48,14 +50,14 @@ class Judge:
         budget: int = 4096,
         workers: int = 1,
     ) -> None:
-        self.base, self.left = base, budget
+        self.base, self.left, self.unknown = base, budget, 0
         self._evaluate, self._budget = evaluate, budget
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="judge")
         self._scores: OrderedDict[bytes, float] = OrderedDict()
 
     def begin(self) -> None:
         """A new group: the whole budget again."""
-        self.left = self._budget
+        self.left, self.unknown = self._budget, 0
 
     def score(self, task_id: str, files: Files) -> float:
         """The score of these files. Raises Unknown."""

@@ -83,6 +83,7 @@ def _by_execution(
                     values = _values(len(changes), value, estimator, seed=member)
                 except Unknown:
                     values = np.zeros(len(changes))
+                    judge.unknown += 1
                 for (p, k), one in zip(changes, values.tolist(), strict=True):
                     result[p][k] = one
             files = apply(turn.diff, files)

@@ -235,6 +235,9 @@ def test_execution_runs_each_workspace_once_and_stops_at_its_budget():
     assert budget - one.left == 5  # nothing, f0, f1, both; f2
     poor = judge(budget=4)
     assert [values.tolist() for _, values in worth(group, "shapley", 1.0, poor)][-1] == [0, 0, 0]
+    for budget, unknown in ((5, 0), (4, 1), (0, 3)):
+        algorithm = ALGORITHM(ALGORITHM.Config(estimator="shapley"), judge=judge(budget))
+        assert algorithm.credit(group).metrics["credit/unknown"] == unknown / 3
 
 
 def test_execution_replays_the_turns_before():
