@@ -217,11 +217,15 @@ def main(argv: list[str] | None = None) -> int:
     torch.set_num_threads(threads)
     started = time.monotonic()
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, disable=not sys.stderr.isatty()) as progress:
+    live = sys.stderr.isatty()
+    with Progress(*columns, disable=not live) as progress:
         bar = progress.add_task("starting", total=settings.steps)
 
         def report(step: int, loss: float) -> None:
-            progress.update(bar, advance=1, description=f"step {step + 1}/{settings.steps} loss {loss:.3f}")
+            said = f"step {step + 1}/{settings.steps} loss {loss:.3f}"
+            progress.update(bar, advance=1, description=said)
+            if not live and (step + 1) % 100 == 0:
+                print(f"{said}  {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
         model, tokenizer, losses = train(settings, report)
     seconds = round(time.monotonic() - started)
