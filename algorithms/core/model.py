@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 from transformers.utils.logging import disable_progress_bar
 
 from algorithms.core.config import ModelConfig
@@ -35,7 +35,7 @@ def model_folder(path: str) -> str:
         if not (folder / "config.json").exists():
             raise ValueError(f"model.path={path}: the folder holds no config.json; give one that save_pretrained wrote")
         return str(folder)
-    if path.startswith((".", "/", "~")) or path.count("/") != 1:
+    if path.startswith((".", "/", "~")) or path.count("/") != 1 or folder.parent.is_dir():
         raise ValueError(f'model.path={path}: no such folder; give a folder, a hub name (owner/name) or "tiny"')
     return path
 
@@ -56,14 +56,25 @@ def load_model(config: ModelConfig, device: torch.device) -> PreTrainedModel:
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, config.dtype))
     except OSError as error:
-        raise ValueError(
-            f"model.path={config.path} cannot be loaded ({str(error).splitlines()[0]}); give a local folder, a hub"
-            ' name that this machine can reach, or "tiny"'
-        ) from None
+        raise _unreadable(config.path, error) from None
     model.to(device)  # type: ignore[arg-type]  # the decorator hides the signature
     return model.eval()
 
 
+def model_config(path: str) -> PretrainedConfig:
+    """The configuration of ``model.path``; no weights are read. Raises ValueError if it cannot be had."""
+    try:
+        return AutoConfig.from_pretrained(model_folder(path))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
 def vocabulary_size(path: str) -> int:
-    """Rows of the model's embedding; no weights are read."""
-    return int(AutoConfig.from_pretrained(model_folder(path)).get_text_config().vocab_size)
+    """Rows of the model's embedding."""
+    return int(model_config(path).get_text_config().vocab_size)
+
+
+def _unreadable(path: str, error: OSError) -> ValueError:
+    why = str(error).splitlines()[0]
+    remedy = 'give a local folder, a hub name that this machine can reach, or "tiny"'
+    return ValueError(f"model.path={path} cannot be loaded ({why}); {remedy}")

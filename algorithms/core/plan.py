@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoModelForCausalLM
 
 from algorithms.core.check import validate
 from algorithms.core.config import Config
-from algorithms.core.model import model_folder, pick_device
+from algorithms.core.model import model_config, pick_device
 
 
 def plan(config: Config) -> list[str]:
     """Lines of text. Raises ValueError where the run itself would, before anything is loaded."""
     validate(config)
-    model = AutoConfig.from_pretrained(model_folder(config.model.path))
+    model = model_config(config.model.path)
     parameters = _parameters(config.model.path)
     width = torch.finfo(getattr(torch, config.model.dtype)).bits // 8
     ranks, rollout = config.distributed.ranks, config.rollout
@@ -43,7 +43,7 @@ def plan(config: Config) -> list[str]:
 
 def _parameters(path: str) -> int:
     with torch.device("meta"):  # shapes only: no memory, whatever the size
-        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(model_folder(path)))
+        model = AutoModelForCausalLM.from_config(model_config(path))
     return sum(p.numel() for p in model.parameters())
 
 

@@ -45,7 +45,9 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(model_folder(path))
     except (OSError, KeyError) as error:
-        raise ValueError(f"model.path={path}: no tokenizer there ({str(error).splitlines()[0]})") from None
+        why = str(error).splitlines()[0]
+        remedy = "give a folder that holds one, or a hub name that this machine can reach"
+        raise ValueError(f"model.path={path}: no tokenizer there ({why}); {remedy}") from None
     if tokenizer.chat_template is None:
         tokenizer.chat_template = PLAIN_TEMPLATE
     return tokenizer

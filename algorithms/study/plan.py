@@ -57,6 +57,18 @@ SETTINGS = {
     "dependent": Setting(
         "as bugs, in files whose functions call each other", "score", (*_BUGS, "env.kwargs.dependent=true")
     ),
+    "many": Setting(
+        "as bugs, ten bugs in ten functions; its model is made by python -m algorithms.sft.train --functions 10 --steps"
+        " 3000 --out runs/ten",
+        "score",
+        (
+            *_BUGS,
+            "model.path=runs/ten",
+            "env.kwargs.functions=10",
+            "env.kwargs.n_bugs=10",
+            "rollout.max_response_tokens=256",  # ten edits have at most 211
+        ),
+    ),
     "built-in": Setting("the built-in run: three bugs, two turns, 40 steps of 8 groups of 16", "success", ()),
 }
 

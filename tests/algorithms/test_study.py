@@ -80,7 +80,7 @@ def test_every_setting_is_one_that_the_environment_has(name: str) -> None:
     config, _ = plan.configure(name, "grpo", 0, "runs/x")
     env = gymnasium.make(config.env.id, disable_env_checker=True, **config.env.kwargs)
     _, info = env.reset(options={"index": 0})
-    assert re.fullmatch(r"tiny/train/f4b[234]/\d+", info["task_id"])
+    assert re.fullmatch(r"tiny/train/(f4b[234]|f10b10)/\d+", info["task_id"])
     env.close()
 
 

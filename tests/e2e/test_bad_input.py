@@ -13,6 +13,7 @@ from tests.e2e.commands import SMALL
 
 CASES = {
     "a model that is not there": (["model.path=./nowhere"], "model.path=./nowhere: no such folder"),
+    "a folder that could be a name on the hub": (["model.path=tests/none"], "model.path=tests/none: no such folder"),
     "a key misspelt": (["rollout.temprature=1"], "did you mean rollout.temperature?"),
     "a group of one": (["rollout.n=1"], "use at least 2"),
     "an option the environment does not have": (["env.kwargs.n_bug=1"], "did you mean 'n_bugs'?"),
@@ -30,6 +31,17 @@ def test_training(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert error.startswith("error: ")
     assert error.count("\n") == 1
     assert remedy in error
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_hub_out_of_reach(more: list[str], tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert main("didpo", [*SMALL, f"trainer.run_dir={tmp_path}/run", "model.path=nobody/nothing", *more]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: model.path=nobody/nothing")
+    assert error.count("\n") == 1
+    assert "a hub name that this machine can reach" in error
     assert list(tmp_path.iterdir()) == []
 
 
