@@ -63,7 +63,7 @@ SETTINGS = {
         "score",
         (
             *_BUGS,
-            "model.path=runs/ten",
+            "model.path=./runs/ten",
             "env.kwargs.functions=10",
             "env.kwargs.n_bugs=10",
             "rollout.max_response_tokens=256",  # ten edits have at most 211
