@@ -167,8 +167,15 @@ def register(name: str) -> Callable[[Callable[..., Benchmark]], Callable[..., Be
 
 
 def load(name: str, **options: Any) -> Benchmark:
-    """Make the benchmark of this name with its options, e.g. ``load("repair", level="tiny", n_bugs=2)``."""
-    return _factory(name)(**options)
+    """Make the benchmark of this name with its options, e.g. ``load("repair", level="tiny", n_bugs=2)``.
+
+    Raises KeyError for a name, and TypeError for an option, that there is not.
+    """
+    factory, known = _factory(name), inspect.signature(_factory(name)).parameters
+    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values())
+    if not takes_any and (unknown := [option for option in options if option not in known]):
+        raise TypeError(f"{name} has no option {unknown[0]!r}; there are: {', '.join(known)}")
+    return factory(**options)
 
 
 def option_names(name: str) -> tuple[str, ...]:

@@ -75,8 +75,8 @@ class BigCodeBench(FunctionBenchmark):
         super().__init__(path=path, workers=workers)
         self._prompt, self._file = prompt, SUBSETS[subset]
         self._python = str(Path(python or sys.executable).expanduser())
-        if not Path(self._python).exists():
-            raise ValueError(f"python={python!r} does not exist: give the path of an interpreter")
+        if not (Path(self._python).is_file() and os.access(self._python, os.X_OK)):
+            raise ValueError(f"python={python!r} is no program: give the path of an interpreter")
 
     def rows(self, split: str) -> Iterable[Row]:
         return read_rows(find(self.name, f"{self._file}.jsonl", self.path, get=fetch(self._file)))
@@ -198,9 +198,12 @@ def _test_names(source: str) -> list[str]:
 @functools.cache
 def _missing(python: str, names: tuple[str, ...]) -> set[str]:
     said = subprocess.run([python, "-c", _PROBE, *names], capture_output=True, text=True)
-    if said.returncode:
-        raise ValueError(f"python={python!r} does not run: {said.stderr.strip()[-200:]}")
-    return set(json.loads(said.stdout))
+    try:
+        return set(json.loads(said.stdout))
+    except ValueError:
+        raise ValueError(
+            f"python={python!r} is no Python: {said.stderr.strip()[-200:] or said.stdout[:80]!r}"
+        ) from None
 
 
 @functools.cache

@@ -28,8 +28,11 @@ class ClassEval(FunctionBenchmark):
     name = "classeval"
 
     def rows(self, split: str) -> Iterable[Row]:
-        place = find(self.name, self.name, self.path, get=clone("https://github.com/FudanSELab/ClassEval", self.name))
-        return read_rows(place / "data" / "ClassEval_data.json" if place.is_dir() else place)
+        get = clone("https://github.com/FudanSELab/ClassEval", self.name)
+        place = find(self.name, self.name, self.path, get=get)
+        if place.is_dir():
+            place = find(self.name, "", place / "data" / "ClassEval_data.json", get=get)
+        return read_rows(place)
 
     def make(self, row: Row) -> Task:
         from benchmarks.grading.remote import Suite

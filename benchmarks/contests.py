@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.base import register
-from benchmarks.data import Row, fetch, find, read_rows
+from benchmarks.data import PlacedRow, Row, fetch, find, read_rows, reading
 from benchmarks.stdio import StdioBenchmark
 from sandbox.base import Limits
 
@@ -42,7 +42,11 @@ class _Contest(StdioBenchmark):
         place = find(self.name, self.name, self.path, get=fetch(self.name))
         if place.is_dir():
             place = find(self.name, "", place / f"{split}.jsonl", get=fetch(self.name))
-        return (row for raw in read_rows(place) if (row := self.read(raw)) is not None)
+        for raw in read_rows(place):
+            with reading(raw, self.name):
+                row = self.read(raw)
+            if row is not None:
+                yield PlacedRow(row, raw.place)
 
     @abc.abstractmethod
     def read(self, raw: Row) -> Row | None:
@@ -132,8 +136,8 @@ class LiveCodeBench(_Contest):
         limits: Limits | None = None,
     ) -> None:
         super().__init__(path=path, tolerance=tolerance, workers=workers, limits=limits)
-        self._since = datetime.date.fromisoformat(since) if since else datetime.date.min
-        self._until = datetime.date.fromisoformat(until) if until else datetime.date.max
+        self._since = _date("since", since) if since else datetime.date.min
+        self._until = _date("until", until) if until else datetime.date.max
         if self._since > self._until:
             raise ValueError(f"since={since} is after until={until}")
 
@@ -173,6 +177,13 @@ def private_cases(text: str) -> list[dict[str, Any]]:
         packed = _TextOnly(io.BytesIO(zlib.decompress(base64.b64decode(text)))).load()
         found = json.loads(packed)
     return list(found)
+
+
+def _date(name: str, value: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r}: write a date, such as {name}='2025-01-31'") from None
 
 
 def _case(each: Row) -> tuple[str, str]:

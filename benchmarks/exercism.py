@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from benchmarks.base import Task, Test, register
-from benchmarks.data import Row, clone, find
+from benchmarks.data import PlacedRow, Row, clone, find
 from benchmarks.functions import RUN, FunctionBenchmark, function_task, unittest_tests
 from sandbox.base import Limits
 
@@ -70,17 +70,18 @@ class Exercism(FunctionBenchmark):
             config = folder / ".meta" / "config.json"
             if not config.exists():
                 continue
-            files = json.loads(config.read_text())["files"]
+            row = PlacedRow(json.loads(config.read_text()), str(config))
+            files = row["files"]
             if chain is None or chain.tests(
                 _read(folder, _test_files(files))
             ):  # in one exercise tests are the solution
-                yield {"folder": folder, "files": files}
+                yield PlacedRow({"folder": folder, "files": files}, str(folder))
 
     def folder(self) -> Path:
         """Where the exercises of the language are. Raises MissingData."""
         kept = self.name if self.language == "python" else f"{self.name}-{self.language}"
         url = f"https://github.com/exercism/{self.language}"
-        return find(self.name, kept, self.path, get=clone(url, kept)) / "exercises" / "practice"
+        return _practice(self.name, find(self.name, kept, self.path, get=clone(url, kept)), clone(url, kept))
 
     def make(self, row: Row) -> Task:
         folder: Path = row["folder"]
@@ -153,7 +154,11 @@ class AiderPolyglot(Exercism):
     def folder(self) -> Path:
         url = "https://github.com/Aider-AI/polyglot-benchmark"
         place = find(self.name, self.name, self.path, get=clone(url, self.name))
-        return place / self.language / "exercises" / "practice"
+        return _practice(self.name, place / self.language, clone(url, self.name))
+
+
+def _practice(name: str, track: Path, get: str) -> Path:
+    return find(name, "", track / "exercises" / "practice", get=get)
 
 
 def _read(folder: Path, paths: Iterable[str]) -> dict[str, bytes]:

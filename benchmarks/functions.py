@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import exclusions
 from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace
-from benchmarks.data import Row
+from benchmarks.data import MissingData, Row, reading
 from sandbox.base import Limits
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class FunctionBenchmark(Benchmark):
     def __init__(
         self, *, path: str | Path | None = None, workers: int = os.cpu_count() or 1, limits: Limits | None = None
     ) -> None:
-        if workers < 1:
-            raise ValueError(f"workers={workers}: needs at least 1")
+        if not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"workers={workers!r}: needs a whole number, at least 1")
         self.path, self._workers, self._limits = path, workers, limits
         self._graders: dict[type, RemoteGrader | BuiltGrader] = {}
         self._loaded: dict[str, list[Task]] = {}
@@ -75,22 +75,44 @@ class FunctionBenchmark(Benchmark):
         return exclusions.without(self.name, self.all_tasks(split))
 
     def all_tasks(self, split: str) -> Sequence[Task]:
-        """The tasks of a split, all of them."""
+        """The tasks of a split, all of them. Raises ValueError if there are none: that is never what was meant."""
         if split not in self.splits:
             raise ValueError(f"split={split!r} is unknown; there are: {', '.join(self.splits)}")
-        with self._lock:
-            if split not in self._loaded:
-                self._loaded[split] = [self.make(row) for row in self.rows(split)]
-            return self._loaded[split]
+        found = self._of(split)
+        if not found:
+            where = f"path={str(self.path)!r}" if self.path is not None else "its data"
+            raise ValueError(f"{self.name} finds no task of split {split!r} in {where}: give path=... or other options")
+        return found
 
     def task(self, task_id: str) -> Task:
-        """The task with this id, excluded or not."""
+        """The task with this id, excluded or not, of any split whose data are here."""
+        some, missing = None, None
         for split in self.splits:
-            for task in self.all_tasks(split):
+            try:
+                tasks = self._of(split)
+            except MissingData as error:
+                missing = missing or error
+                continue
+            for task in tasks:
                 if task.id == task_id:
                     return task
-        first = self.all_tasks(self.splits[0])[:1]
-        raise KeyError(f"no task {task_id!r} in {self.name}" + (f"; ids look like {first[0].id}" if first else ""))
+                some = some or task
+        if some is None and missing is not None:
+            raise missing
+        raise KeyError(f"no task {task_id!r} in {self.name}" + (f"; ids look like {some.id}" if some else ""))
+
+    def _of(self, split: str) -> list[Task]:
+        with self._lock:
+            if split not in self._loaded:
+                made: dict[str, Task] = {}
+                for row in self.rows(split):
+                    with reading(row, self.name):
+                        task = self.make(row)
+                        if task.id in made:
+                            raise ValueError(f"{task.id} is there twice")
+                        made[task.id] = task
+                self._loaded[split] = list(made.values())
+            return self._loaded[split]
 
     def grade(self, task: Task, workspace: Workspace) -> Grade:
         """The verdict of the hidden tests. Kept in memory: the same files are not graded twice."""

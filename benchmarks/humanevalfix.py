@@ -82,9 +82,14 @@ class HumanEvalFix(FunctionBenchmark):
             from benchmarks.toolchains import toolchain
 
             toolchain(self.language).find("program")
-        return read_rows(place / f"humanevalpack_{LANGUAGES[self.language][0]}.jsonl" if place.is_dir() else place)
+        if place.is_dir():
+            file = f"humanevalpack_{LANGUAGES[self.language][0]}.jsonl"
+            place = find(self.name, "", place / file, get=fetch(self.name))
+        return read_rows(place)
 
     def make(self, row: Row) -> Task:
+        if row["task_id"].partition("/")[0].lower() != self.language:
+            raise ValueError(f"{row['task_id']} is not in {self.language}: give language=... or another file")
         return self._of_python(row) if self.language == "python" else self._built(row)
 
     def _prompt(self, row: Row, file: str) -> str:

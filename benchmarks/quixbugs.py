@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.base import Task, Test, register
-from benchmarks.data import Row, clone, find
+from benchmarks.data import PlacedRow, Row, clone, find
 from benchmarks.functions import FunctionBenchmark, examples, function_task
 
 _CPU_S = {"levenshtein": 8.0}  # the corrected program takes 0.8 s for one case; all others take less than 0.2 s
@@ -41,10 +41,12 @@ class QuixBugs(FunctionBenchmark):
 
     def rows(self, split: str) -> Iterable[Row]:
         url = "https://github.com/jkoppel/QuixBugs"
-        root = find(self.name, self.name, self.path, get=clone(url, self.name))
-        for test_file in sorted((root / "python_testcases").glob("test_*.py")):
+        get = clone(url, self.name)
+        root = find(self.name, self.name, self.path, get=get)
+        tests = find(self.name, "", root / "python_testcases", get=get)
+        for test_file in sorted(tests.glob("test_*.py")):
             name = test_file.stem.removeprefix("test_")
-            yield {"root": root, "name": name, "tests": test_file.read_text()}
+            yield PlacedRow({"root": root, "name": name, "tests": test_file.read_text()}, str(test_file))
 
     def make(self, row: Row) -> Task:
         from benchmarks.grading.remote import Suite

@@ -75,6 +75,8 @@ class StdioBenchmark(FunctionBenchmark):
         workers: int = os.cpu_count() or 1,
         limits: Limits | None = None,
     ) -> None:
+        if not isinstance(tolerance, (int, float)) or not tolerance >= 0:
+            raise ValueError(f"tolerance={tolerance!r}: needs a number, 0 or more")
         super().__init__(path=path, workers=workers, limits=limits)
         self._tolerance = tolerance
         self._programs: StdioGrader | None = None
@@ -113,6 +115,8 @@ def stdio_task(benchmark: str, row: Mapping[str, Any]) -> Task:
     seconds = float(row.get("time_limit") or TIME_LIMIT_S)
     public = [(given, want) for given, want in row.get("public", ())]
     every = list(dict.fromkeys([*public, *((given, want) for given, want in row["cases"])]))
+    if not all(isinstance(text, str) for pair in every for text in pair):
+        raise ValueError("a case is [input, output], both text")
     return _task(
         benchmark,
         row,

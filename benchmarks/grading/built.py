@@ -19,7 +19,7 @@ from benchmarks.base import Grade, Test, Workspace
 from benchmarks.grading.caching import DETAIL, CachingGrader, broken, refused
 from benchmarks.grading.verdicts import digest
 from benchmarks.toolchains import toolchain
-from benchmarks.toolchains.base import BUILD_S, KEY, LIMITS, Refused, Suite, ToolMissing
+from benchmarks.toolchains.base import BUILD_S, KEY, LIMITS, PATIENCE, Refused, Suite, ToolMissing
 from sandbox import ExecResult, Limits, SandboxError, WorkspaceError, open_sandbox
 
 _WRONG = re.compile(rb"^# (\d+) (.*)$", re.M)
@@ -66,7 +66,8 @@ class BuiltGrader(CachingGrader):
                         return refused(tests, f"does not build: {_first_error(built)}")
                 if build.hidden:
                     box.run(["rm", "-rf", *build.hidden])
-                ran = box.run(build.run, timeout=suite.run_s, env=place.env)
+                bounded = ["sh", "-c", 'ulimit -S -t "$0" && exec "$@"', f"{suite.run_s:.0f}", *build.run]
+                ran = box.run(bounded, timeout=PATIENCE * suite.run_s, env=place.env)
         except Refused as error:
             return refused(tests, f"refused: {error}")
         except (SandboxError, ToolMissing) as error:
@@ -95,7 +96,7 @@ def judged(tests: Sequence[Test], keys: dict[str, str], ran: ExecResult) -> Grad
 
 def _ended(ran: ExecResult) -> str:
     if ran.timed_out:
-        return f"ran out of time after {ran.wall_s:.1f} s"
+        return f"ran out of time after {ran.wall_s:.1f} s, {ran.cpu_s:.1f} s of CPU"
     if ran.oom:
         return "ran out of memory"
     last = (ran.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1]

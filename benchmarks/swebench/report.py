@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.data import read_rows
 from benchmarks.swebench.benchmark import MACHINE, SWEBench, to_grade, verdict
 from benchmarks.swebench.ids import Lists
 from benchmarks.swebench.patches import PatchError, apply
@@ -46,15 +47,10 @@ def read_predictions(source: str | Path, rows: Mapping[str, Row]) -> dict[str, P
     path = Path(source)
     if path.suffix not in (".json", ".jsonl"):
         raise ValueError(f"predictions={source}: give gold, or a .json or .jsonl file")
-    text = path.read_text()
-    raw = (
-        json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.splitlines() if line.strip()]
-    )
-    listed = list(raw.values()) if isinstance(raw, dict) else raw
     found: dict[str, Prediction] = {}
-    for each in listed:
-        if not isinstance(each, dict) or any(key not in each for key in KEYS):
-            raise ValueError(f"{path}: a prediction has {', '.join(KEYS)}; this one has not: {str(each)[:80]}")
+    for each in read_rows(path):
+        if missing := [key for key in KEYS if key not in each]:
+            raise ValueError(f"{each.place} has no {missing[0]!r}; a prediction has {', '.join(KEYS)}")
         name = each["instance_id"]
         if name not in rows:
             raise ValueError(f"{path}: there is no instance {name!r} in this data set")

@@ -87,9 +87,11 @@ def read_row(raw: Mapping[str, Any]) -> Row:
     known = {ours: next((str(raw[name]) for name in names if raw.get(name)), "") for ours, names in _ALIKE.items()}
     name = known["instance_id"] or _made_up_id(known)
     if not name:
-        raise RowError("a row has no instance_id")
+        raise RowError("it has no instance_id")
+    if not known["repo"]:
+        raise RowError(f"{name} names no repo")
     if "expected_output_json" in raw:
-        fail_to_pass, pass_to_pass = _r2e_tests(raw)
+        fail_to_pass, pass_to_pass = _r2e_tests(raw, name)
     else:
         fail_to_pass, pass_to_pass = (_ids(raw.get(key), name, key) for key in ("FAIL_TO_PASS", "PASS_TO_PASS"))
     if not fail_to_pass:
@@ -99,9 +101,7 @@ def read_row(raw: Mapping[str, Any]) -> Row:
     known["eval_type"] = known["eval_type"] or EVAL_TYPES[0]
     if known["eval_type"] not in EVAL_TYPES:
         raise RowError(f"{name}: eval_type={known['eval_type']!r} is unknown; there are: {', '.join(EVAL_TYPES)}")
-    install = raw.get("install_config") or {}
-    if isinstance(install, str):
-        install = json.loads(install)
+    install = _object(raw.get("install_config"), name, "install_config")
     if raw.get("requirements"):
         install = {**install, "requirements": str(raw["requirements"])}
     known["log_parser"] = known["log_parser"] or str(install.get("log_parser") or "")
@@ -128,15 +128,27 @@ def _ids(value: Any, name: str, key: str) -> tuple[str, ...]:
             raise RowError(f"{name}: {key} is no JSON list") from None
     if value is None:
         return ()
+    if not isinstance(value, (list, tuple)):
+        raise RowError(f"{name}: {key} is no list")
     found = [str(each) for each in value]
     return tuple(dict.fromkeys(each for each in found if each not in ARTEFACTS))
 
 
-def _r2e_tests(raw: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _object(value: Any, name: str, key: str) -> Mapping[str, Any]:
+    """A JSON object, or the text of one."""
+    try:
+        found = json.loads(value) if isinstance(value, str) and value else value or {}
+    except ValueError:
+        found = None
+    if not isinstance(found, Mapping):
+        raise RowError(f"{name}: {key} is no JSON object")
+    return found
+
+
+def _r2e_tests(raw: Mapping[str, Any], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """R2E-Gym lists the expected status of each test: one that also passed before is pass-to-pass."""
-    after = json.loads(raw["expected_output_json"])
-    content = raw.get("execution_result_content") or {}
-    content = json.loads(content) if isinstance(content, str) else content
+    after = _object(raw["expected_output_json"], name, "expected_output_json")
+    content = _object(raw.get("execution_result_content"), name, "execution_result_content")
     before = content.get("old_status_map") or {}
     passing = [name for name, status in after.items() if status == "PASSED"]
     kept = tuple(name for name in passing if before.get(name) == "PASSED")
@@ -146,29 +158,29 @@ def _r2e_tests(raw: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]
 def load_rows(source: str | Path, split: str) -> tuple[dict[str, Row], dict[str, str]]:
     """The rows of a local file or of a data set of the hub, and why others were refused, both by instance id.
 
-    Raises ValueError for a file of another kind; FileNotFoundError; ImportError or ConnectionError, with what to do,
-    when the hub is asked and cannot be reached.
+    Raises ValueError for a file of another kind, and one of which no row can be judged; FileNotFoundError; ImportError
+    or ConnectionError, with what to do, when the hub is asked and cannot be reached.
     """
     rows: dict[str, Row] = {}
     refused: dict[str, str] = {}
-    for number, raw in enumerate(_raw(source, split)):
+    for number, raw in enumerate(_raw(source, split), start=1):
         try:
             row = read_row(raw)
         except RowError as error:
-            refused[str(raw.get("instance_id") or number)] = str(error)
+            refused[str(raw.get("instance_id") or f"row {number}")] = str(error)
             continue
         if row.instance_id in rows:
             raise ValueError(f"{source} holds {row.instance_id} twice")
         rows[row.instance_id] = row
+    if not rows:
+        first = next(iter(refused.items()), ("it", "it is empty"))
+        raise ValueError(f"no row of {source} can be judged; of {first[0]}: {first[1]}")
     return rows, refused
 
 
 def _raw(source: str | Path, split: str) -> Iterable[Mapping[str, Any]]:
-    path = Path(source)
-    if path.suffix == ".json":
-        loaded = json.loads(path.read_text())
-        return list(loaded.values()) if isinstance(loaded, dict) else loaded
-    if path.suffix in (".jsonl", ".gz", ".parquet"):
+    path = Path(source).expanduser()
+    if path.suffix in (".json", ".jsonl", ".gz", ".parquet"):
         return read_rows(path)
     if path.exists() or str(source).count("/") != 1:
         raise ValueError(f"rows={str(source)!r}: give a .json, .jsonl or .parquet file, or a data set OWNER/NAME")

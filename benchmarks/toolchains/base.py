@@ -14,6 +14,7 @@ import abc
 import re
 import secrets
 import shutil
+import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 LIMITS = Limits(
     wall_s=20.0, cpu_s=60.0, memory_bytes=3 << 30, pids=512, disk_bytes=1 << 30, files=50_000, output_bytes=4 << 20
 )
-BUILD_S = 120.0  # of one build command; the slowest (C++ with Catch) takes 10 s on a quiet machine
+# Work is bounded by CPU time, of which a busy machine gives less a second; wall time ends what only waits.
+BUILD_S = 600.0  # of one build command; the slowest (C++ with Catch) takes 10 s on a quiet machine
+PATIENCE = 3.0  # of a run, in multiples of its CPU seconds
 KEY = re.compile(rb"^([0-9a-f]{32})$", re.M)
 
 
@@ -52,7 +55,7 @@ class Suite:
         files: of a program, nothing; of an exercise, its test files and what they need: they win over the workspace.
         before: of a program, the text that stands above its tests (imports, prototypes).
         names: what the reference solution declares and tests may use.
-        run_s: seconds of one run.
+        run_s: CPU seconds of one run.
     """
 
     kind: str
@@ -109,6 +112,15 @@ class Toolchain(abc.ABC):
     @abc.abstractmethod
     def tests(self, files: Mapping[str, bytes]) -> list[str]:
         """The ids of the tests in the test files of an exercise."""
+
+
+def told(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+    """What a tool of this machine prints. Raises ToolMissing if it does not run here."""
+    ran = subprocess.run(command, capture_output=True, text=True, env=env)
+    if ran.returncode:
+        why = ran.stderr.strip()[-200:] or f"exit {ran.returncode}"
+        raise ToolMissing(f"`{' '.join(command)}` does not run here: {why}")
+    return ran.stdout
 
 
 def drawn() -> str:

@@ -21,7 +21,18 @@ from pathlib import Path, PurePosixPath
 
 from benchmarks.base import Place, Test, Workspace
 from benchmarks.data import home
-from benchmarks.toolchains.base import Build, Refused, Suite, Toolchain, ToolMissing, drawn, masked, refuse_words
+from benchmarks.toolchains.base import (
+    PATIENCE,
+    Build,
+    Refused,
+    Suite,
+    Toolchain,
+    ToolMissing,
+    drawn,
+    masked,
+    refuse_words,
+    told,
+)
 from benchmarks.toolchains.names import declared
 
 _INSIDE = Path(__file__).parent / "inside"
@@ -94,7 +105,7 @@ class Go(Toolchain):
         return Build(
             made,
             [["go", "test", "-c", "-vet=off", "-o", "/tmp/tests", "."]],
-            ["/tmp/tests", f"-test.timeout={suite.run_s:.0f}s"],
+            ["/tmp/tests", f"-test.timeout={PATIENCE * suite.run_s:.0f}s"],
             hidden=[path for path in made if path.endswith("_test.go")],
         )
 
@@ -107,8 +118,7 @@ def _prepared() -> tuple[Path, Path]:
     """
     go = shutil.which("go")
     assert go is not None
-    said = subprocess.run([go, "env", "GOROOT", "GOVERSION"], capture_output=True, text=True, check=True, env=_host())
-    root, version = said.stdout.split()
+    root, version = told([go, "env", "GOROOT", "GOVERSION"], _host()).split()
     cache = home() / "toolchains" / version / "cache"
     done = cache.parent / "done"
     if not done.exists():

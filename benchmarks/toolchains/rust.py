@@ -23,7 +23,7 @@ import tree_sitter_rust
 
 from benchmarks.base import Place, Test, Workspace
 from benchmarks.data import home
-from benchmarks.toolchains.base import Build, Suite, Toolchain, ToolMissing, drawn, masked, refuse_words
+from benchmarks.toolchains.base import Build, Suite, Toolchain, ToolMissing, drawn, masked, refuse_words, told
 from benchmarks.toolchains.names import declared
 
 _INSIDE = Path(__file__).parent / "inside"
@@ -137,15 +137,13 @@ class Rust(Toolchain):
 
 @functools.cache
 def _sysroot() -> Path:
-    said = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True)
-    return Path(said.stdout.strip()).resolve()
+    return Path(told(["rustc", "--print", "sysroot"]).strip()).resolve()
 
 
 @functools.cache
 def _folder() -> Path:
     """Where the compiled crates are kept: they fit one version of rustc only."""
-    version = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    return home() / "toolchains" / f"rust-{version}"
+    return home() / "toolchains" / f"rust-{told(['rustc', '--version']).split()[1]}"
 
 
 def _crate(files: Workspace) -> str:

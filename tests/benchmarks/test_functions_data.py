@@ -75,7 +75,8 @@ def test_sanitized_mbpp_is_a_json_list(place: Path) -> None:
     }
     (place / "sanitized.json").write_text(json.dumps([row]))
     bench = benchmarks.load("mbpp", subset="sanitized", path=place / "sanitized.json")
-    assert bench.tasks("test") == []
+    with pytest.raises(ValueError, match="no task of split 'test'"):
+        bench.tasks("test")
     behaves(bench, bench.tasks("prompt")[0], "def say(n): return n")
     with pytest.raises(ValueError, match="full, sanitized"):
         benchmarks.load("mbpp", subset="half")

@@ -233,7 +233,8 @@ def test_livecodebench_and_its_window(tmp_path: Path) -> None:
     assert ids() == ["livecodebench/abc1", "livecodebench/abc2"]
     assert ids(since="2025-01-01") == ["livecodebench/abc2"]
     assert ids(until="2024-01-31") == ["livecodebench/abc1"]
-    assert ids(since="2024-02-01", until="2025-01-31") == []
+    with pytest.raises(ValueError, match="no task of split 'test'"):
+        ids(since="2024-02-01", until="2025-01-31")
     bench = benchmarks.load("livecodebench", path=path)
     task = bench.task("livecodebench/abc2")
     assert (task.meta["date"], len(task.visible), len(task.hidden)) == ("2025-02-01", 1, 2)

@@ -44,6 +44,10 @@ def test_lists_and_texts_of_lists_are_read_alike():
         ({"PASS_TO_PASS": '["t.py::a"]'}, "twice"),
         ({"eval_type": "any"}, "pass_and_fail, fail_only"),
         ({"instance_id": "", "repo": ""}, "no instance_id"),
+        ({"repo": None}, "a__b-1 names no repo"),
+        ({"FAIL_TO_PASS": 7}, "FAIL_TO_PASS is no list"),
+        ({"install_config": "{"}, "install_config is no JSON object"),
+        ({"expected_output_json": "[1]"}, "expected_output_json is no JSON object"),
     ],
 )
 def test_rows_that_cannot_be_judged_are_refused(change, message):
