@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -112,12 +113,13 @@ class Trainer:
             self._tell("on_start", config, config.trainer.steps, self._state.step + 1)
             for step, results in self._summary.evals:
                 self._tell("on_eval", step, results)
-            if self._state.step == 0 and config.trainer.eval_first:
-                self._evaluate(0)
-            position = self._state.position
-            for step in range(self._state.step + 1, config.trainer.steps + 1):
-                position = self._step(step, position, workers)
-                self._finish(step, position, chat, workers)
+            with _settled():
+                if self._state.step == 0 and config.trainer.eval_first:
+                    self._evaluate(0)
+                position = self._state.position
+                for step in range(self._state.step + 1, config.trainer.steps + 1):
+                    position = self._step(step, position, workers)
+                    self._finish(step, position, chat, workers)
         self._tell("on_end", self._summary)
         return self._summary
 
@@ -228,6 +230,18 @@ class Trainer:
     def _tell(self, event: str, *args: Any) -> None:
         for observer in self._observers:
             getattr(observer, event)(*args)
+
+
+@contextlib.contextmanager
+def _settled() -> Iterator[None]:
+    """What is loaded by now lives as long as the run, so the garbage collector does not look at it again and again: its
+    passes over everything took more time than the credit they fell into."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _rows(credited: Credited, known: Sequence[Row]) -> list[Row]:
