@@ -20,6 +20,8 @@ from collections.abc import Collection, Sequence
 from sandbox.base import Limits, Sandbox, SandboxError
 from sandbox.opening import open_sandbox
 
+_PAUSE_S = 0.01  # before what was taken is replaced, as long as more are ready: what it was taken for comes first
+
 
 class Pool:
     """Keeps ``size`` sandboxes ready. Thread-safe; belongs to the process that made it.
@@ -62,6 +64,8 @@ class Pool:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or (len(self._ready) < self._size and not self._failure))
+                if self._ready:
+                    self._changed.wait_for(lambda: self._closed or not self._ready, _PAUSE_S)
                 if self._closed:
                     return
             try:

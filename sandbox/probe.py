@@ -195,7 +195,7 @@ def _mechanisms(box: Sandbox) -> dict[str, str]:
             "memory": "control group of the container (32 MiB more than the limit, for PID 1)",
             "cpu": "RLIMIT_CPU",
             "cpus": "control group of the container",
-            "disk": "sized tmpfs, read-only root" + (", but podman adds one at /tmp" if box.podman else ""),
+            "disk": "sized tmpfs, read-only root" + (", podman: /tmp beside it, no inodes" if box.podman else ""),
             "kill_tree": "PID namespace, own PID 1",
             "syscalls": "seccomp profile and filter",
             "pid1": "not dumpable, PID namespace",

@@ -14,7 +14,7 @@ import select
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sandbox import shell
@@ -60,17 +60,35 @@ class Ground(abc.ABC):
         """Kill everything and free it. May be called twice."""
 
 
-class ShellSession(Shell):
+class GuardedShell(Shell):
+    """One user at a time, of the process that opened it, while it is open."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def _alone(self, command: str) -> Iterator[None]:
+        if "\0" in command:
+            raise ValueError("a shell command cannot hold NUL")
+        if os.getpid() != self._pid:  # asked before the lock, which another thread may have held at the fork
+            raise SandboxError("this shell was opened by another process: open one in each process")
+        with self._lock:
+            if self.closed:
+                raise SandboxError("this shell is closed: open another with Sandbox.shell()")
+            yield
+
+
+class ShellSession(GuardedShell):
     """See :class:`sandbox.Shell`. Thread-safe; it owns its ground."""
 
     def __init__(self, ground: Ground) -> None:
+        super().__init__()
         self.limits = ground.limits
         self.restarts = 0
-        self.closed = False
         self._state = shell.State(cwd=".")
         self._ground = ground
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
         # Read ends for the host, write ends kept for the next shell: (out, err, token, report).
         pairs = [self._ground.output(self.limits.output_bytes) for _ in range(4)]
         self._read, self._write = [stream.fd for stream, _ in pairs], [write for _, write in pairs]
@@ -83,13 +101,9 @@ class ShellSession(Shell):
         return self._state.cwd
 
     def run(self, command: str, *, timeout: float | None = None) -> ExecResult:
-        text, token = shell.script(command, self._state)
-        if os.getpid() != self._pid:
-            raise SandboxError("this shell was opened by another process: open one in each process")
-        with self._lock:
-            if self.closed:
-                raise SandboxError("this shell is closed: open another with Sandbox.shell()")
+        with self._alone(command):
             started = time.monotonic()
+            text, token = shell.script(command, self._state)
             try:
                 if not self._ground.mark() and self._script:
                     self._restart()  # something killed it between commands

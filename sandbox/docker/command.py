@@ -12,6 +12,7 @@ from sandbox.processes import below, end, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, NoReturn
 
 _OOM_COUNTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")  # version 2, version 1
@@ -70,7 +71,7 @@ class Command:
         try:
             self._main = os.fork()
             if self._main == 0:
-                _child(config, work, [stdin, out_write, err_write, failure_write], what)
+                become(config, work, [stdin, out_write, err_write], failure_write, what)
         except OSError:
             for fd in (out, err, self._failure):
                 os.close(fd)
@@ -125,11 +126,12 @@ class Command:
 
     def ended(self) -> bool:
         """Whether the main process has ended; then all else is killed too, and the host is told."""
-        self._status, self._cpu = init._reap(self._main, self._status, self._cpu, os.WNOHANG)
+        self._status, self._cpu, left = init._reap(self._main, self._status, self._cpu, os.WNOHANG)
         if self._status is None:
             return False
-        flags = os.WNOHANG if self._end_all() else 0
-        self._status, self._cpu = init._reap(self._main, self._status, self._cpu, flags)
+        if left:
+            flags = os.WNOHANG if self._end_all() else 0
+            _, self._cpu, _ = init._reap(0, None, self._cpu, flags)
         for fd in self._kinds:
             budget = _DRAIN
             while budget and self.take(fd):
@@ -146,8 +148,22 @@ class Command:
         return True
 
 
-def _child(config: dict[str, Any], work: int, fds: list[int], what: tuple[list[str], str, dict[str, str]]) -> NoReturn:
-    failure = fds[-1]
+def become(
+    config: dict[str, Any],
+    work: int,
+    fds: Sequence[int],
+    failure: int,
+    what: tuple[list[str], str, dict[str, str]],
+    owned: Sequence[int] = (),
+) -> NoReturn:
+    """In a child: give up all rights and become a program, with these descriptors as its 0, 1, ...
+
+    Args:
+        work: a descriptor of the folder to start in.
+        failure: where it is said what kept the program from starting.
+        what: its arguments, folder and variables.
+        owned: descriptors that it may open again by their paths.
+    """
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -155,8 +171,10 @@ def _child(config: dict[str, Any], work: int, fds: list[int], what: tuple[list[s
         init._libc.setfsuid(0)
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")  # the kernel takes commands for memory, not PID 1
+        for fd in owned:
+            os.fchown(fd, config["uid"], config["gid"])
         os.fchdir(work)
-        failure = init._place(fds)
+        failure = init._place([*fds, failure])
         os.set_inheritable(failure, False)
         init._drop(config, failure + 1)
         init._command(*what)

@@ -141,7 +141,14 @@ def _create(
     mounts = [Mount(path, path, type="bind", read_only=True) for path in read_only]
     mounts += [Mount(path, None, type="volume", read_only=True) for path in volumes]
     memory = limits.memory_bytes + ALLOWANCE
-    inodes = "" if is_podman(api) else f",nr_inodes={limits.files}"  # podman refuses the option; the probe tells
+    tmpfs = {"/box": f"rw,exec,nosuid,nodev,size={disk},mode=755"}
+    if is_podman(
+        api
+    ):  # it refuses a limit on inodes, and would mount these itself, for all to write and without a size
+        temporary = f"rw,nosuid,nodev,size={disk},mode=1777"
+        tmpfs |= {"/run": "ro,nosuid,nodev,size=4k,mode=555", "/tmp": temporary, "/var/tmp": temporary}
+    else:
+        tmpfs["/box"] += f",nr_inodes={limits.files}"
     return api.containers.create(
         image,
         ["-I", "-S", "-c", _BOOT],
@@ -155,7 +162,7 @@ def _create(
         network_mode=network,
         ipc_mode="none",  # no /dev/shm of the daemon's size: PID 1 puts it into the workspace's tmpfs
         read_only=True,
-        tmpfs={"/box": f"rw,exec,nosuid,nodev,size={disk}{inodes},mode=755"},
+        tmpfs=tmpfs,
         mounts=mounts,
         mem_limit=memory,
         memswap_limit=memory,  # no swap on top

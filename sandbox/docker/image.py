@@ -99,8 +99,7 @@ def _load(api: Any, path: str) -> str:
             loaded = api.images.load(file)
         loaded[0].tag(*tag.split(":"))
     else:
-        repository, version = tag.split(":")
-        api.api.import_image_from_file(path, repository, version)
+        api.api.import_image_from_file(path, tag)  # podman takes no tag of its own argument
     return tag
 
 

@@ -16,7 +16,7 @@ import os
 import select
 
 from sandbox.base import Limits, SandboxError
-from sandbox.docker.command import oom_kills
+from sandbox.docker.command import become, oom_kills
 from sandbox.docker.frames import DONE, ERR, FAIL, OUT
 from sandbox.ground import ProcessGround
 from sandbox.namespaces import init
@@ -45,7 +45,7 @@ def serve(config: dict[str, Any], work: int, env: dict[str, str], socket: _socke
     def spawn(fds: Sequence[int]) -> int:
         main = os.fork()
         if main == 0:
-            _become(config, work, env, list(fds))
+            become(config, work, fds, fds[2], (argv(), ".", env), owned=fds[1:4])  # 3: bash opens its script by path
         return main
 
     ground = ProcessGround(
@@ -82,22 +82,3 @@ def _answer(session: ShellSession, socket: _socket.socket, length: int, timeout:
             socket.send(bytes([kind]) + text[at : at + _CHUNK])
     fields = (result.exit_code, result.timed_out, result.oom, result.truncated, result.cpu_s)
     socket.send(bytes([DONE]) + marshal.dumps((*fields, session.cwd, session.restarts), 4))
-
-
-def _become(config: dict[str, Any], work: int, env: dict[str, str], fds: list[int]) -> NoReturn:
-    try:
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
-        init._libc.setfsuid(0)
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
-        os.fchown(fds[3], config["uid"], config["gid"])  # bash opens its script by its path
-        for fd in fds[1:3]:
-            os.fchown(fd, config["uid"], config["gid"])
-        os.fchdir(work)
-        init._drop(config, init._place(fds) + 1)
-        init._command(argv(), ".", env)
-    except BaseException as error:
-        os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace")[:4000])
-    os._exit(125)

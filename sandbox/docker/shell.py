@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import marshal
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from sandbox.base import ExecResult, Limits, SandboxError, Shell
+from sandbox.base import ExecResult, Limits
 from sandbox.collect import cpu_exhausted
 from sandbox.docker.container import SHELL_MODULES, sources
 from sandbox.docker.frames import DONE, ERR, OUT
+from sandbox.session import GuardedShell
 
 Call = Callable[..., Iterator[tuple[int, bytes]]]
 
 
-class DockerShell(Shell):
+class DockerShell(GuardedShell):
     """See :class:`sandbox.Shell`. ``call`` is that of the sandbox, ``grace`` seconds past a time-out it may take."""
 
     def __init__(self, call: Call, limits: Limits, env: Mapping[str, str], grace: float) -> None:
+        super().__init__()
         self._call, self._limits, self._grace = call, limits, grace
-        self.cwd, self.restarts, self.closed = ".", 0, False
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self.cwd, self.restarts = ".", 0
         ((_, number),) = call("shell", sources(SHELL_MODULES), dict(env))
         self._number = int.from_bytes(number, "little")
 
     def run(self, command: str, *, timeout: float | None = None) -> ExecResult:
-        if "\0" in command:
-            raise ValueError("a shell command cannot hold NUL")
         wall = float(self._limits.wall_s if timeout is None else timeout)
         text = command.encode(errors="surrogateescape")
-        if os.getpid() != self._pid:
-            raise SandboxError("this shell was opened by another process: open one in each process")
-        with self._lock:
-            if self.closed:
-                raise SandboxError("this shell is closed: open another with Sandbox.shell()")
+        with self._alone(command):
             started = time.monotonic()
             kept: dict[int, list[bytes]] = {OUT: [], ERR: [], DONE: []}
             for kind, body in self._call("shell_run", self._number, text, wall, patience=wall + self._grace):

@@ -68,8 +68,7 @@ class NamespaceSandbox(Sandbox):
             given = [anonymous(stdin), out_write, err_write]
             try:
                 try:
-                    request = ("run", asked, cwd, {**self._sight.environment(), **(env or {})})
-                    self._box.start(request, given)
+                    self._box.command((asked, cwd, {**self._sight.environment(), **(env or {})}), given)
                 finally:
                     for fd in given:
                         os.close(fd)

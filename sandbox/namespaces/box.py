@@ -7,11 +7,9 @@ that shares the namespaces of another, and ``sandbox.runner`` gives every job a 
 
 from __future__ import annotations
 
-import array
 import contextlib
 import marshal
 import os
-import resource
 import socket
 import struct
 import threading
@@ -19,41 +17,19 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
-from math import ceil
 from typing import Any
 
-from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable, WorkspaceError
-from sandbox.collect import Stream, collect, cpu_exhausted, exit_code, pipe
-from sandbox.namespaces import seccomp
-from sandbox.namespaces.cgroup import REMEDY, Cgroup
-from sandbox.namespaces.family import Family, Sight, await_ready, ids, join, kill, last_capability, unavailable
+from sandbox.base import ExecResult, Limits, SandboxError, WorkspaceError
+from sandbox.collect import Stream, collect, cpu_exhausted, exit_code, pipe, readable
+from sandbox.namespaces import budgets, seccomp
+from sandbox.namespaces.cgroup import Cgroup
+from sandbox.namespaces.family import Family, Sight, ids, join, kill, last_capability
+from sandbox.namespaces.inside.wire import send
+from sandbox.namespaces.waiting import Waiting
 
-_MARKED = struct.pack("<i", 3)
+_MARKED, _ENDED = struct.pack("<i", 3), struct.pack("<i", 4)
 _MAX_FDS = 32  # of an answer; the layers of a workspace are 16
 _ANSWER_S = 60.0  # for a request that starts nothing; milliseconds on a healthy machine
-
-
-def _group(limits: Limits) -> Cgroup | None:
-    try:
-        return Cgroup.create(limits)
-    except OSError as error:
-        if limits.cpus is not None:
-            raise SandboxUnavailable(f"Limits.cpus={limits.cpus} needs a control group ({error}): {REMEDY}") from error
-        return None  # limits per process then; the probe tells the difference
-
-
-def _rlimits(limits: Limits, grouped: bool) -> list[tuple[int, int, int]]:
-    seconds = ceil(limits.cpu_s)
-    rows = [
-        (resource.RLIMIT_CORE, 0, 0),
-        (resource.RLIMIT_CPU, seconds, seconds + 1),
-        (resource.RLIMIT_FSIZE, limits.disk_bytes, limits.disk_bytes),
-        (resource.RLIMIT_NOFILE, 1024, 1024),
-    ]
-    if not grouped:  # per process, and per command: each has a user namespace of its own
-        rows.append((resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes))
-        rows.append((resource.RLIMIT_NPROC, limits.pids, limits.pids))
-    return rows
 
 
 class Box:
@@ -81,6 +57,7 @@ class Box:
         self._pidfd = -1
         self._work_lock = threading.RLock()
         self._work: list[int] = []  # the descriptor of the workspace, if there is one
+        self._waiting = Waiting()
         self._pid = os.getpid()
         self._dead = ""
         self.unused: deque[str] = deque()  # layers to delete (see layers.py)
@@ -91,8 +68,8 @@ class Box:
         self._socket, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             if partner is None:
-                self.cgroup = _group(limits)
-            groups = self.cgroup.procs if self.cgroup else []
+                self.cgroup = budgets.group(limits)
+            groups = self.cgroup.joining if self.cgroup else []
             if partner is not None:
                 joined = partner.request(("namespaces",))[1]
             config = {
@@ -101,27 +78,18 @@ class Box:
                 "gid": self.gid,
                 "user": not root,
                 "drop_uid": root,
-                "own_users": not groups,
                 "last_capability": last_capability(),
                 "network": network,
-                "disk_bytes": limits.disk_bytes,
-                "files": limits.files,
-                "groups": len(groups),
-                "rlimits": _rlimits(limits, self.cgroup is not None),
                 "filter": filter_program,
+                **budgets.config(limits, self.cgroup),
             }
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # tells PID 1's id out here
             with inner:
                 self.family.spawn(config, [inner.fileno(), *groups, *joined])
-            try:
-                self._pidfd, given = await_ready(self._socket, self.family.stderr)
-            except SandboxError as error:
-                if self.family.proven:
-                    raise SandboxError(f"a sandbox did not start: {error}") from error
-                raise unavailable(str(error)) from error
-            self.family.proven = True
-            self._work += given
-            if self._pidfd < 0 or len(given) != (config["mode"] == "run"):
+            self._pidfd, given = self.family.admit(self._socket)
+            self._work += given[:1]
+            self._waiting.replace(given[1:])
+            if self._pidfd < 0 or len(given) != (2 if config["mode"] == "run" else 0):
                 raise SandboxError("PID 1 of the sandbox answered without its descriptors")
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
         except BaseException:
@@ -149,18 +117,32 @@ class Box:
             return result
 
     def _finisher(self, own_group: bool) -> weakref.finalize[..., Box]:
-        group = self.cgroup if own_group else None
-        return weakref.finalize(self, _end, self._pid, self._socket, self._pidfd, self.family, group, self._work)
+        held = (self._pidfd, self.family, self.cgroup if own_group else None, self._work, self._waiting)
+        return weakref.finalize(self, _end, self._pid, self._socket, *held)
 
     def start(self, request: tuple[Any, ...], fds: Sequence[int]) -> None:
         """Send a request to PID 1; ``finish`` must follow."""
         self.check()
         try:
-            self._socket.sendmsg(
-                [marshal.dumps(request)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
-            )
+            send(self._socket, marshal.dumps(request), list(fds))
         except OSError as error:
             raise self._failed(f"PID 1 is gone ({error.strerror})") from error
+
+    def command(self, what: tuple[list[str], str, dict[str, str]], fds: Sequence[int]) -> None:
+        """Start a command (arguments, folder, variables) with these stdin, stdout and stderr; ``finish`` must follow.
+
+        It goes to the process that waits for it, past PID 1. Raises SandboxError.
+        """
+        self.check()
+        try:
+            if self._waiting.become(what, fds):
+                return
+            self.request(("waiting",))
+            if self._waiting.become(what, fds):
+                return
+        except OSError as error:
+            raise self._failed(f"a command cannot be sent ({error.strerror})") from error
+        raise SandboxError("no process can be started inside: the machine is full")
 
     def check(self) -> None:
         """Raises SandboxError when nothing can be run in it any more."""
@@ -189,7 +171,7 @@ class Box:
         """
         try:
             expired = collect(streams, self._socket.fileno(), timeout, self.kill)
-            (status, cpu), _ = self.answer()
+            status, cpu = self._end_of_command() if self._waiting else self.answer()[0]
         except OSError as error:
             raise self._failed(str(error)) from error
         except SandboxError as error:
@@ -208,6 +190,15 @@ class Box:
             cpu_s=cpu,
         )
 
+    def _end_of_command(self) -> tuple[int, float]:
+        message, fds = self._receive()
+        failure = self._waiting.failure()
+        self._waiting.replace(fds)
+        if failure:
+            raise SandboxError(failure)
+        status, cpu = marshal.loads(message[4:])
+        return status, cpu
+
     def answer(self) -> tuple[Any, list[int]]:
         """Read one answer of PID 1: its result and descriptors.
 
@@ -215,15 +206,19 @@ class Box:
             SandboxError: the machine failed. If no answer came the box is dead: it would be taken for the next one's.
             WorkspaceError: what the request would write does not fit.
         """
-        return _result(*self._receive())
+        while True:
+            message, fds = self._receive()
+            if message[:4] != _ENDED:
+                return _result(message, fds)
+            self._waiting.replace(fds)  # the one that waited was killed
 
     def _receive(self) -> tuple[bytes, list[int]]:
-        self._socket.settimeout(_ANSWER_S)
         try:
-            message, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, _MAX_FDS)
+            if not readable(self._socket.fileno(), _ANSWER_S):
+                raise TimeoutError("timed out")
+            message, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, _MAX_FDS, socket.MSG_CMSG_CLOEXEC)
         except OSError as error:
             raise self._failed(f"no answer from PID 1 ({error})") from error
-        self._socket.settimeout(None)
         if not message:
             raise self._failed("PID 1 died")
         return message, fds
@@ -235,7 +230,7 @@ class Box:
 
     def kill(self) -> None:
         """Kill the command that runs now; its end is answered as usual."""
-        self._socket.send(b"kill")
+        self._socket.send(b"kill" + (struct.pack("<i", self._waiting.number) if self._waiting else b""))
 
     def mark(self) -> bool:
         """What lives now in a shell is to survive the next kill, but for the shell. False if the shell has ended."""
@@ -279,8 +274,17 @@ def _result(message: bytes, fds: list[int]) -> tuple[Any, list[int]]:
     raise SandboxError(text)
 
 
-def _end(pid: int, control: socket.socket, pidfd: int, family: Family, cgroup: Cgroup | None, work: list[int]) -> None:
+def _end(
+    pid: int,
+    control: socket.socket,
+    pidfd: int,
+    family: Family,
+    cgroup: Cgroup | None,
+    work: list[int],
+    waiting: Waiting,
+) -> None:
     control.close()
+    waiting.close()
     while work:
         os.close(work.pop())
     if os.getpid() != pid:  # a fork of the opener only lets go of its copies

@@ -1,7 +1,7 @@
 """Limits on the memory, the number of processes and the CPU share of a whole tree, by control groups, version 1 or 2.
 
 ``Cgroup.create(limits)`` makes a group under this process's own, or raises OSError with what is missing.
-PID 1 of the sandbox gets the open ``cgroup.procs`` files, and each command writes itself into them before it starts.
+PID 1 of the sandbox gets open files by which processes join, and each command joins before it starts.
 Groups carry the process id of their maker in their name, so those of a killed maker are swept by the next one.
 """
 
@@ -63,12 +63,12 @@ def _sweep(parent: Path) -> None:
 
 
 class Cgroup:
-    """One group with its limits set. ``procs`` are open files: a process that writes ``0`` joins."""
+    """One group with its limits set. ``joining`` are open files: a process with one thread that writes ``0`` joins."""
 
     def __init__(self, version: int, folders: dict[str, Path]) -> None:
         self.version = version
         self.folders = folders
-        self.procs: list[int] = []
+        self.joining: list[int] = []
         self._events = -1  # how many were killed for memory: read after every command
 
     @classmethod
@@ -99,8 +99,10 @@ class Cgroup:
                     (group.folders["cpu"] / "cpu.cfs_quota_us").write_text(str(quota))
                 else:
                     (group.folders["cpu"] / "cpu.max").write_text(f"{quota} {_PERIOD_US}")
+            # A thread that moves itself takes no lock of the whole machine; a move by cgroup.procs waits 10 ms for it.
+            door = "tasks" if version == 1 else "cgroup.procs"
             for folder in set(group.folders.values()):
-                group.procs.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
+                group.joining.append(os.open(folder / door, os.O_WRONLY | os.O_CLOEXEC))
             group._events = os.open(memory / ("memory.oom_control" if version == 1 else "memory.events"), os.O_RDONLY)
         except OSError:
             group.remove()
@@ -114,9 +116,9 @@ class Cgroup:
 
     def remove(self) -> None:
         """Delete the group; its processes must have been killed. A group that stays busy is left to the next sweep."""
-        for fd in self.procs:
+        for fd in self.joining:
             os.close(fd)
-        self.procs = []
+        self.joining = []
         if self._events >= 0:
             os.close(self._events)
             self._events = -1

@@ -26,6 +26,7 @@ from typing import Any
 from sandbox.base import SandboxError, SandboxUnavailable
 from sandbox.collect import anonymous, readable
 from sandbox.namespaces import bwrap
+from sandbox.namespaces.inside.wire import send
 from sandbox.packages import places
 
 START_S = 20.0  # a cold start takes 30 ms; a loaded machine may need seconds
@@ -37,7 +38,7 @@ _MODULES = (  # in the order of their imports
 )
 # The modules forget their names: code inside must not import them.
 _BOOT = (
-    "import marshal,os,sys;f=os.fdopen({},'rb');codes,config=marshal.load(f);f.close()\n"
+    "import marshal,sys;f=open({},'rb');codes,config=marshal.loads(f.read());f.close()\n"
     "for name,code in codes: sys.modules[name]=m=type(sys)(name); exec(code,m.__dict__)\n"
     "for name,code in codes: del sys.modules[name]\n"
     "m.boot(config,{})"
@@ -63,7 +64,8 @@ def codes() -> list[tuple[str, CodeType]]:
     found = []
     for name in _MODULES:
         path = Path(__file__).parent.joinpath(*name.split(".")).with_suffix(".py")
-        found.append((f"sandbox.namespaces.{name}", compile(path.read_text(), f"<{name}>", "exec", dont_inherit=True)))
+        code = compile(path.read_text(), f"<{name}>", "exec", dont_inherit=True, optimize=2)  # no docstrings inside
+        found.append((f"sandbox.namespaces.{name}", code))
     return found
 
 
@@ -115,10 +117,10 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def join(sight: Sight) -> Family:
-    """The family of this process with this sight. Every call needs one ``leave()``.
+    """The family of this process with this sight, which may still be starting. Every call needs one ``leave()``.
 
     Raises:
-        SandboxUnavailable: it cannot start here; the message says why and what to do.
+        SandboxUnavailable: there is no bubblewrap here; the message says what to do.
         ValueError: a path of ``read_only`` cannot be shown.
     """
     key = (os.getpid(), sight)
@@ -138,8 +140,8 @@ class Family:
         bwrap.check_shown(sight.read_only)
         shown = places(sight.packages)
         root = os.geteuid() == 0
-        self.members, self.dead = 0, False
-        self.proven = False  # a sandbox of it has started: if another does not, that is the machine's failure
+        self.members, self.dead, self._starting = 0, False, threading.Lock()
+        self._proven = False  # a sandbox of it has started: if another does not, that is the machine's failure
         self._key = (os.getpid(), sight)
         self._socket, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # tells the keeper's id out here
@@ -148,7 +150,7 @@ class Family:
         args = bwrap.arguments(user=None if root else _USER_IDS, read_only=sight.read_only, packages=shown, etc=etc)
         # Through a descriptor: /proc/PID/cmdline would show host paths to the code inside.
         args_fd = anonymous("".join(a + "\0" for a in args).encode(errors="surrogateescape"))
-        warm = compile(sight.warm, "<warm>", "exec", dont_inherit=True)
+        warm = compile(sight.warm, "<warm>", "exec", dont_inherit=True) if sight.warm else None
         config = {"last_capability": last_capability(), "preload": sight.preload, "warm": warm}
         boot = anonymous(marshal.dumps((codes(), config)))
         given = [boot, args_fd, inner.fileno(), *etc.values()]
@@ -170,16 +172,18 @@ class Family:
                 inner.detach()
                 for fd in given:
                     os.close(fd)
-            self._await_ready()
         except BaseException:
             self._end()
             raise
 
-    def _await_ready(self) -> None:
-        try:
-            self._pidfd, _ = await_ready(self._socket, self.stderr)
-        except SandboxError as error:
-            raise unavailable(str(error)) from error
+    def _await_start(self) -> None:
+        with self._starting:
+            if self._pidfd < 0:
+                try:
+                    self._pidfd, _ = await_ready(self._socket, self.stderr)
+                except SandboxError as error:
+                    self.dead = True
+                    raise unavailable(str(error)) from error
 
     def stderr(self) -> str:
         """The last lines that bubblewrap or the processes of ours inside wrote."""
@@ -187,14 +191,33 @@ class Family:
         return " | ".join(text.decode(errors="replace").strip().splitlines()[-3:])
 
     def spawn(self, order: dict[str, Any] | list[str], fds: Sequence[int]) -> None:
-        """Have the keeper do something, which is answered on the socket that is the first of ``fds``."""
+        """Have the keeper do something, which is answered on the socket that is the first of ``fds``.
+
+        It may still be starting, which ``admit`` waits for. Raises SandboxError; SandboxUnavailable if it cannot start.
+        """
         try:
-            self._socket.sendmsg(
-                [marshal.dumps(order)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
-            )
+            send(self._socket, marshal.dumps(order), list(fds))
         except OSError as error:
             self.dead = True  # the next sandbox starts another
+            self._await_start()
             raise SandboxError(f"the sandboxes' keeper is gone ({error.strerror}) {self.stderr()}".rstrip()) from error
+
+    def admit(self, control: socket.socket) -> tuple[int, list[int]]:
+        """Wait for a sandbox that was spawned: a pidfd of its PID 1, and its descriptors.
+
+        Raises:
+            SandboxUnavailable: it did not start.
+            SandboxError: it did not either, but others of this family did.
+        """
+        self._await_start()
+        try:
+            found = await_ready(control, self.stderr)
+        except SandboxError as error:
+            if self._proven:
+                raise SandboxError(f"a sandbox did not start: {error}") from error
+            raise unavailable(str(error)) from error
+        self._proven = True
+        return found
 
     def lend(self, names: Sequence[str], source: Sequence[int]) -> list[int]:
         """Layers of one of its sandboxes, detached; ``source`` are the mount namespace and the tmpfs of that one.
@@ -207,7 +230,7 @@ class Family:
                 self.spawn(list(names), [inner.fileno(), *source])
             here.settimeout(START_S)
             try:
-                message, fds, _, _ = socket.recv_fds(here, 4096, len(names))
+                message, fds, _, _ = socket.recv_fds(here, 4096, len(names), socket.MSG_CMSG_CLOEXEC)
             except OSError as error:
                 raise SandboxError(f"a snapshot cannot be read: {error}") from error
         if len(fds) != len(names):
@@ -243,7 +266,9 @@ def await_ready(control: socket.socket, stderr: Callable[[], str]) -> tuple[int,
     """
     message, ancillary = b"", list[tuple[int, int, bytes]]()
     if readable(control.fileno(), START_S):
-        message, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_SPACE(12) + socket.CMSG_SPACE(4))
+        space = socket.CMSG_SPACE(12) + socket.CMSG_SPACE(8)
+        with contextlib.suppress(ConnectionResetError):  # the other side ended before it read an order
+            message, ancillary, _, _ = control.recvmsg(4096, space, socket.MSG_CMSG_CLOEXEC)
     if message != b"ready":
         raise SandboxError(message.decode(errors="replace") or stderr() or "no answer from inside")
     pidfd, fds = -1, array.array("i")

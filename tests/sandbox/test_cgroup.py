@@ -46,7 +46,7 @@ def test_limits_are_written(version_2):
     assert values(shared)["cpu.max"] == "25000 100000"
     assert (version_2 / "cgroup.subtree_control").read_text() == "+memory +pids +cpu"
     assert shared.oom_kills() == 3
-    for fd in (*group.procs, *shared.procs, group._events, shared._events):
+    for fd in (*group.joining, *shared.joining, group._events, shared._events):
         os.close(fd)
 
 

@@ -78,10 +78,12 @@ def gone(api, made: str) -> bool:
     return False
 
 
-def test_every_guarantee_holds(docker_works):
-    assert [g for g in probe("docker") if not g.holds] == []
-    assert [g.name for g in probe("docker")] == list(GUARANTEES)
-    open_sandbox("docker", require=set(GUARANTEES)).close()
+def test_every_guarantee_holds(docker_works, api):
+    missing = {"disk"} if daemon.is_podman(api) else set()
+    found = probe("docker")
+    assert {g.name for g in found if not g.holds} == missing
+    assert [g.name for g in found] == list(GUARANTEES)
+    open_sandbox("docker", require=set(GUARANTEES) - missing).close()
 
 
 def test_system_calls_are_denied(jail):
@@ -101,7 +103,9 @@ def test_system_calls_are_denied(jail):
         assert jail.run(["python3", "-c", call + "libc.syscall(0x40000000 + 39)"]).exit_code == -signal.SIGSYS
 
 
-def test_disk_is_one_budget(docker_works):
+def test_disk_is_one_budget(docker_works, api):
+    if daemon.is_podman(api):
+        pytest.skip("podman has no limit on inodes and mounts a tmpfs at /tmp, which the probe tells")
     with open_sandbox("docker", Limits(disk_bytes=1 << 20, files=50)) as box:
         fill = "for d in . /tmp /dev/shm /var/tmp; do head -c 400000 /dev/zero > $d/fill; done; du -s -b /box"
         result = box.run(["sh", "-c", fill])
@@ -171,10 +175,10 @@ def test_snapshots_keep_modes_times_links_and_holes(docker_works):
             with box.fork() as other:
                 assert other.run(state).stdout == before.stdout
                 other.write({"mine": b""})
-            assert box.run(["sh", "-c", "rm -rf d3 sparse; head -c 60000000 /dev/zero > /tmp/full"]).exit_code == 0
+            assert box.run(["sh", "-c", "rm -rf d3 sparse; head -c 60000000 /dev/zero > /dev/shm/full"]).exit_code == 0
             box.write({"kept": bytes(2_000_000)})
         with box.snapshot() as large:
-            box.run(["sh", "-c", "rm kept; head -c 6000000 /dev/zero >> /tmp/full"])
+            box.run(["sh", "-c", "rm kept; head -c 6000000 /dev/zero >> /dev/shm/full"])
             now = box.run(state).stdout
             with pytest.raises(SandboxError, match="not restored"):
                 box.restore(large)

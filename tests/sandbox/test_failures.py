@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -43,6 +44,27 @@ def test_the_process_that_waits_for_the_next_command_may_die():
             os.kill(int(found[0]), signal.SIGKILL)
             while found == waiting():
                 pass
+        with box.snapshot():  # what PID 1 said of its end is not taken for the answer
+            assert box.run(["echo", "lives"]).stdout == b"lives\n"
+
+
+def test_a_kill_that_comes_late_is_not_for_the_next_command():
+    with open_sandbox("namespaces") as box:
+        for number in (1, 2):
+            control = box._box._socket
+            control.send(b"kill" + struct.pack("<i", number - 1))
+            assert box._box._waiting.number == number
+            assert box.run(["sh", "-c", "sleep 0.1; echo lives"]).stdout == b"lives\n"
+
+
+def test_a_machine_without_room_for_another_process_is_said_and_the_sandbox_lives():
+    with open_sandbox("namespaces") as box:
+        box._box._waiting.close()  # as where its fork failed
+        box._box.request = lambda request: (None, [])  # and fails again
+        with pytest.raises(SandboxError, match="no process can be started inside: the machine is full"):
+            box.run(["true"])
+        del box._box.request
+        assert box.run(["echo", "lives"]).stdout == b"lives\n"
 
 
 def test_one_that_does_not_start_beside_others_is_the_machines_failure(monkeypatch):

@@ -1,8 +1,8 @@
 """What PID 1 of a sandbox forks: a process that drops its rights and becomes a command or a job.
 
 A process for the next command is forked in advance. By the time it is asked for it has joined the control groups and
-has no rights any more; it waits at a socket for one datagram, marshal of (argv, cwd, env) with the descriptors of
-stdin, stdout, stderr (and more, of a shell) and last one to say on what kept the command from starting.
+has no rights any more; it waits at a socket for one datagram of the host, marshal of (argv, cwd, env) with the
+descriptors of stdin, stdout and stderr. There it says what kept the command from starting; else the socket just ends.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import _signal as signal
 import _socket
 import marshal
-import os
+import posix as os
 
 from sandbox.namespaces.init import (
     _PR_SET_DUMPABLE,
@@ -20,53 +20,74 @@ from sandbox.namespaces.init import (
     _libc,
     _place,
     _prctl,
+    become,
     perform,
     prepare,
 )
 from sandbox.namespaces.init import _drop as drop
 from sandbox.namespaces.inside.mounts import WORK, mount_fresh, raise_loopback
-from sandbox.namespaces.inside.wire import receive
+from sandbox.namespaces.inside.wire import receive, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, NoReturn
 
 _NEW_MOUNTS, _NEW_USERS, _NEW_NETWORK, _NEW_IPC = 0x20000, 0x10000000, 0x40000000, 0x8000000
-_SOCKET = 3  # where the socket is while the process waits
 
 
 def wait(config: dict[str, Any], groups: list[int], socket: int) -> NoReturn:
-    """Become a command when one comes; end with PID 1's end of the socket."""
+    """Become a command when one comes; end with the host's end of the socket."""
     broken = b""
     try:
         _begin(groups)
         socket = _place([0, 1, 2, socket])
+        os.set_inheritable(socket, False)
         _drop(config, socket + 1)
         _rehearse()
     except BaseException as error:
         broken = _said(error)
-    arguments, fds = receive(_socket.socket(fileno=socket))
-    failure = fds[-1]
-    try:
-        if broken:
-            os.write(failure, broken)
-            os._exit(125)
-        failure = _place(fds)
-        os.closerange(failure + 1, 1 << 20)
-        os.set_inheritable(failure, False)
-        os.chdir(WORK)
-        _command(*marshal.loads(arguments))
-    except BaseException as error:
-        os.write(failure, _said(error))
+    host = _socket.socket(fileno=socket)
+    arguments, fds = receive(host)
+    if not broken:
+        try:
+            for target, fd in enumerate(fds):
+                os.dup2(fd, target)
+            os.closerange(socket + 1, 1 << 20)
+            os.chdir(WORK)
+            _command(*marshal.loads(arguments))
+        except BaseException as error:
+            broken = _said(error)
+    host.send(broken[1:])
     os._exit(125)
 
 
 def _rehearse() -> None:
     """What the command's start will need again is touched, so that its pages are this process's own by then."""
+    here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    send(here, marshal.dumps((["-"], {"PATH": "/"})), [0])
+    arguments, fds = receive(there)
+    for fd in fds:
+        os.close(fd)
     try:  # noqa: SIM105 - contextlib is one more import a start
-        os.execvpe(*marshal.loads(marshal.dumps(("-", ["-"], {"PATH": "/"}))))
+        become(*marshal.loads(arguments))
     except OSError:
         pass  # there is no such program
+
+
+def shell(config: dict[str, Any], groups: list[int], fds: list[int], arguments: Sequence[Any]) -> NoReturn:
+    """Become a shell with these descriptors; the last is to say what kept it from starting."""
+    failure = fds[-1]
+    try:
+        _begin(groups)
+        failure = _place(fds)
+        os.set_inheritable(failure, False)
+        _drop(config, failure + 1)
+        os.chdir(WORK)
+        _command(*arguments)
+    except BaseException as error:
+        os.write(failure, _said(error))
+    os._exit(125)
 
 
 def job(config: dict[str, Any], groups: list[int], fds: list[int], failure: int) -> NoReturn:

@@ -2,10 +2,10 @@
 
 The host compiles the modules of this folder and ``init.py`` and runs them here (see sandbox/namespaces/family.py). The
 keeper reads one datagram per order: marshal of a sandbox's configuration, with the sandbox's own socket,
-``config["groups"]`` open ``cgroup.procs`` files, and for a shell the namespaces of the sandbox that it joins; or else
-marshal of the names of layers to lend (see ``_lend``). A fork costs a tenth of a new bubblewrap and interpreter. No
-untrusted code ever runs in this process's namespaces: it sees the keeper neither in /proc nor by a process id. EOF ends
-the keeper, and the kernel then ends all that was made here.
+``config["groups"]`` open files to join control groups by, and for a shell the namespaces of the sandbox that it
+joins; or else marshal of the names of layers to lend (see ``_lend``). A fork costs a tenth of a new bubblewrap and
+interpreter. No untrusted code ever runs in this process's namespaces: it sees the keeper neither in /proc nor by a
+process id. EOF ends the keeper, and the kernel then ends all that was made here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import _signal as signal
 import _socket
 import gc
 import marshal
-import os
+import posix as os
 
 from sandbox.namespaces.init import (
     _AMBIENT_CLEAR_ALL,
@@ -45,11 +45,14 @@ def boot(config: dict[str, Any], fd: int) -> NoReturn:
     _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")  # no ptrace, no /proc/PID/mem, even with the same uid
     _drop_bounding(config["last_capability"])  # for what is forked from here; its own stay
     _check(_prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL), "dropping the ambient set")
-    os.environ.pop("PWD", None)  # bubblewrap's; commands have none, so jobs have none
+    os.environ.pop(b"PWD", None)  # bubblewrap's; commands have none, so jobs have none
+    os.unsetenv(b"PWD")
     for name in config["preload"]:
         __import__(name)
-    _warm(config["warm"])
-    gc.collect()
+    if config["warm"] is not None:
+        _warm(config["warm"])
+    if config["preload"] or config["warm"] is not None:
+        gc.collect()
     gc.disable()
     gc.freeze()  # a collection in a child would copy every page of the shared heap
     socket.send(b"ready")

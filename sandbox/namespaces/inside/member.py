@@ -3,18 +3,23 @@
 It answers datagrams on one socket (EOF ends it, and the kernel then ends everything inside). Requests are marshal of a
 tuple, with descriptors:
 
-    ("run", argv, cwd, env)          stdin, stdout, stderr: one command; all it started is killed when it ends
     ("job",)                         payload, stdout, stderr, emit, perhaps a link: a fresh workspace for one program
     ("shell", argv, cwd, env)        stdin, stdout, stderr and more: what it started stays when it ends
+    ("waiting",)                     the socket to the process that waits is dead: another one, by (4) before the answer
     ("namespaces",) ("source",) ("freeze", names) ("empty",) ("restore", names) ("replace", name) ("drop", names)
     ("lend", names)
-    b"kill"                          kill the command that runs now (of a shell: and all that started since b"mark")
+    b"kill"                          kill the job that runs now (of a shell: and all that started since b"mark")
+    b"kill" and struct "<i"          kill the command of this number, and all that it started
     b"mark"                          what lives now in a shell is to survive the next b"kill", but for the shell
 
 Answers: b"ready" with a descriptor of the workspace; then per request struct "<i" (0) and marshal of the result, with
 descriptors, or (1) and text: the machine failed, or (2) and text: there is no room; to b"mark" (3).
 
-What a command reads and writes passes by: it goes through descriptors of the host, never through this process, so the
+Commands in a workspace are not asked for here: a process waits for each one, forked while none runs, and the host has
+the socket to it (see child.py). When such a process has ended, all it started is killed and the host gets (4) and
+marshal of (status, CPU seconds); with that, as with b"ready", the socket to the next one. They are numbered from 1.
+
+What a command is, reads and writes passes by: it goes to descriptors of the host, never through this process, so the
 memory that later commands are forked from holds nothing of earlier ones.
 """
 
@@ -22,26 +27,28 @@ from __future__ import annotations
 
 import _signal as signal
 import _socket
+import _struct as struct
 import marshal
-import os
+import posix as os
 import select
-import struct
 
 from sandbox.namespaces.init import _PR_SET_DUMPABLE, _check, _kill_all, _prctl, _reap
-from sandbox.namespaces.inside.child import job, wait
+from sandbox.namespaces.inside.child import job, shell, wait
 from sandbox.namespaces.inside.mounts import Files, detached, mount_processes
 from sandbox.namespaces.inside.wire import receive, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, NoReturn
 
 _ENOSPC, _EDQUOT = 28, 122
+_DONE, _MARKED, _ENDED = (struct.pack("<i", kind) for kind in (0, 3, 4))
 _ROUNDS = 50  # of killing what is new; each sees what the one before missed
 
 
 class Member:
-    """One sandbox. ``groups``: open ``cgroup.procs`` files that every command joins."""
+    """One sandbox. ``groups``: open files by which every command joins control groups."""
 
     def __init__(self, config: dict[str, Any], socket: _socket.socket, groups: list[int]) -> None:
         self._config, self._socket, self._groups = config, socket, groups
@@ -54,52 +61,115 @@ class Member:
         mount_processes()
         self._files = Files(config) if config["mode"] == "run" else None
         self._known: set[str] = set()
-        self._next: tuple[int, _socket.socket] | None = None
+        self._main, self._cpu = 0, 0.0  # the command, job or shell, or what waits for a command; 0 if there is none
+        self._number = 0  # of the last one that waited
+        self._failure = -1  # where a job or a shell says what kept it from starting
 
     def serve(self) -> NoReturn:
         """Answer requests until the host closes its end."""
         if self._files is None:
             self._socket.send(b"ready")
         else:
-            send(self._socket, b"ready", [self._files.work])
+            self._offer(b"ready", self._files.work)
         poll = select.poll()
         poll.register(self._wake, select.POLLIN)
         poll.register(self._socket.fileno(), select.POLLIN)
         while True:
             ready = [fd for fd, _ in poll.poll()]
-            if self._wake in ready:  # a background process of a shell ended
+            if self._wake in ready:
                 os.read(self._wake, 4096)
-                _reap(0, None, 0.0, os.WNOHANG)
+                self._reap(os.WNOHANG)
             if self._socket.fileno() in ready:
-                self._answer(*receive(self._socket))
+                self._take(*receive(self._socket))
 
-    def _answer(self, message: bytes, fds: list[int]) -> None:
-        if message == b"kill":
-            return  # came when its command had just ended
-        if message == b"mark":
-            self._mark()
+    def _reap(self, flags: int) -> None:
+        """Something has ended. With the main process all else ends, but for what a shell leaves."""
+        status, self._cpu, left = _reap(self._main, None, self._cpu, flags)
+        if status is None:
             return
-        name, *arguments = marshal.loads(message)
-        given: list[int] = []
+        if left and self._config["mode"] != "shell":
+            _kill_all()
+            _, self._cpu, _ = _reap(0, None, self._cpu, 0)
+        self._main = 0
+        result = marshal.dumps((status, self._cpu))
+        if self._config["mode"] == "run":
+            self._offer(_ENDED + result)
+            return
+        failed = os.read(self._failure, 4096)
+        os.close(self._failure)
+        self._socket.send(_error(failed[1:], full=failed[:1] == b"W") if failed else _DONE + result)
+
+    def _offer(self, message: bytes, *fds: int) -> None:
+        """Send this and the socket of a process for the next command, which is forked while the host goes on."""
+        here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        send(self._socket, message, [*fds, here.fileno()])
+        here.close()
+        os.sched_yield()  # the host first, where it has no other core
+        self._number, self._cpu = self._number + 1, 0.0
         try:
-            if name in ("run", "job", "shell"):
-                answer = self._perform(name, arguments, fds)
-            else:
-                result, given = self._keep(name, arguments, fds)
-                answer = struct.pack("<i", 0) + marshal.dumps(result)
-        except Exception as error:
-            full = isinstance(error, OSError) and error.errno in (_ENOSPC, _EDQUOT)
-            answer = struct.pack("<i", 2 if full else 1) + str(error).encode(errors="replace")[:4000]
+            self._main = os.fork()
+        except OSError:  # the machine is full: the host sees that the other end is closed, and asks for another
+            there.close()
+            return
+        if self._main == 0:
+            wait(self._config, self._groups, there.fileno())
+        there.close()
+
+    def _take(self, message: bytes, fds: list[int]) -> None:
+        """One message of the host."""
+        if message == b"kill":
+            if self._main:  # else it came when that had just ended
+                self._kill_new() if self._config["mode"] == "shell" else _kill_all()
+        elif message[:4] == b"kill":
+            if message[4:] == struct.pack("<i", self._number):
+                _kill_all()
+        elif message == b"mark":
+            self._known = _processes() - {str(self._main)}
+            self._socket.send(_MARKED)
+        else:
+            self._answer(fds, *marshal.loads(message))
         for fd in fds:
             os.close(fd)
+
+    def _answer(self, fds: list[int], name: str, *arguments: Any) -> None:
+        given: list[int] = []
+        try:
+            if name in ("job", "shell"):
+                self._start(name, arguments, fds)
+                return  # its end is the answer
+            result, given = self._keep(name, arguments, fds)
+            answer = _DONE + marshal.dumps(result)
+        except Exception as error:
+            full = isinstance(error, OSError) and error.errno in (_ENOSPC, _EDQUOT)
+            answer = _error(str(error).encode(errors="replace")[:4000], full=full)
         send(self._socket, answer, given)
         for fd in given:
             os.close(fd)
-        if name == "run":
-            self._fork_in_advance()
 
-    def _keep(self, name: str, arguments: list[Any], fds: list[int]) -> tuple[Any, list[int]]:
+    def _start(self, name: str, arguments: Sequence[Any], fds: list[int]) -> None:
+        failure, failure_write = os.pipe()
+        try:
+            main = os.fork()
+            if main == 0 and name == "job":
+                job(self._config, self._groups, fds, failure_write)
+            if main == 0:
+                shell(self._config, self._groups, [*fds, failure_write], arguments)
+        except OSError:
+            os.close(failure)
+            raise
+        finally:
+            os.close(failure_write)
+        self._main, self._cpu, self._failure = main, 0.0, failure
+
+    def _keep(self, name: str, arguments: Sequence[Any], fds: list[int]) -> tuple[Any, list[int]]:
         """The requests that start nothing: (result, descriptors to send and close)."""
+        if name == "waiting":
+            if self._main:  # it is dying, or is a command that the host gave up
+                _kill_all()
+                self._reap(0)
+            else:
+                self._offer(_ENDED + marshal.dumps((0, 0.0)))
+            return None, []
         if name == "namespaces":
             kinds = ("mnt", "net", "ipc", "uts")
             return None, [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in kinds]
@@ -126,84 +196,6 @@ class Member:
             raise OSError(f"no request named {name!r}")
         return None, [os.dup(files.work)]
 
-    def _perform(self, name: str, arguments: list[Any], fds: list[int]) -> bytes:
-        failure, failure_write = os.pipe()
-        try:
-            if name == "job":
-                main = os.fork()
-                if main == 0:
-                    job(self._config, self._groups, fds, failure_write)
-            else:
-                main = self._command(arguments, [*fds, failure_write])
-        except OSError:
-            os.close(failure)
-            raise
-        finally:
-            os.close(failure_write)
-        while fds:
-            os.close(fds.pop())
-        status, cpu = self._supervise(main, stays=name == "shell")
-        text = os.read(failure, 4096)
-        os.close(failure)
-        if text:
-            return struct.pack("<i", 2 if text[:1] == b"W" else 1) + text[1:]
-        return struct.pack("<i", 0) + marshal.dumps((status, cpu))
-
-    def _command(self, arguments: list[Any], fds: list[int]) -> int:
-        """Hand a command to the process that waits for one; its id."""
-        if self._next is None or not _lives(self._next[0]):
-            self._next = self._waiting()
-        (main, socket), self._next = self._next, None
-        send(socket, marshal.dumps(arguments), fds)
-        socket.close()
-        return main
-
-    def _fork_in_advance(self) -> None:
-        """What a command costs before it runs is mostly a fork and dropping rights: done while none is asked for."""
-        try:  # noqa: SIM105 - contextlib is one more import a start
-            self._next = self._waiting()
-        except OSError:
-            pass  # the machine is full: the next command will try again, and fail by name
-
-    def _waiting(self) -> tuple[int, _socket.socket]:
-        """Fork a process that waits for a command, its rights dropped: its id, and the socket to it."""
-        here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-        main = os.fork()
-        if main == 0:
-            wait(self._config, self._groups, there.fileno())
-        there.close()
-        return main, here
-
-    def _supervise(self, main: int, *, stays: bool) -> tuple[int, float]:
-        """Wait for the main process or for b"kill"; then leave nothing alive unless it ``stays``.
-
-        Returns the wait status of the main process and the CPU seconds of all that ended.
-        """
-        kill = self._kill_new if stays else _kill_all
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
-        poll.register(self._socket.fileno(), select.POLLIN)
-        status, cpu = None, 0.0
-        while status is None:
-            for fd, _ in poll.poll():
-                if fd == self._wake:
-                    os.read(fd, 4096)
-                    continue
-                message, _ = receive(self._socket)
-                if message == b"kill":
-                    kill()
-                elif message == b"mark":
-                    self._mark(main)
-            status, cpu = _reap(main, status, cpu, os.WNOHANG)
-        if not stays:
-            _kill_all()
-            status, cpu = _reap(main, status, cpu, 0)
-        return status or 0, cpu
-
-    def _mark(self, main: int = 0) -> None:
-        self._known = _processes() - {str(main)}
-        self._socket.send(struct.pack("<i", 3))
-
     def _kill_new(self) -> None:
         """Kill what started since the mark, and the shell. If that has no end, kill all: a fork bomb among them."""
         killed: set[str] = set()
@@ -221,12 +213,8 @@ class Member:
         _kill_all()
 
 
-def _lives(child: int) -> bool:
-    """Whether it has not ended; the kernel may have killed it for the memory that a shell took."""
-    try:
-        return os.waitpid(child, os.WNOHANG)[0] == 0
-    except ChildProcessError:
-        return False
+def _error(text: bytes, *, full: bool) -> bytes:
+    return struct.pack("<i", 2 if full else 1) + text
 
 
 def _processes() -> set[str]:

@@ -9,9 +9,8 @@ with the frozen folders below and a new one on top, which takes as long for a th
 from __future__ import annotations
 
 import _socket
-import fcntl
-import os
-import struct
+import _struct as struct
+import posix as os
 
 from sandbox.namespaces.init import Long, _check, _libc
 
@@ -58,7 +57,8 @@ def _options(config: dict[str, Any]) -> str:
 def raise_loopback() -> None:
     """Start the loopback of a new network namespace, its only device."""
     control = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
-    fcntl.ioctl(control.fileno(), _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+    request = struct.pack("16sH14x", b"lo", _IFF_UP)
+    _check(_libc.ioctl(control.fileno(), Long(_SIOCSIFFLAGS), request), "starting the loopback")
     control.close()
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import _socket
-import os
-import struct
+import _struct as struct
+import posix as os
 
 
 def receive(socket: _socket.socket, size: int = 1 << 20) -> tuple[bytes, list[int]]:
@@ -19,6 +19,6 @@ def receive(socket: _socket.socket, size: int = 1 << 20) -> tuple[bytes, list[in
 
 
 def send(socket: _socket.socket, message: bytes, fds: list[int]) -> None:
-    """One datagram with descriptors."""
+    """One datagram with descriptors. Raises OSError."""
     data = struct.pack(f"{len(fds)}i", *fds)
     socket.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, data)] if fds else [])
