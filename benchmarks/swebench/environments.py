@@ -29,7 +29,7 @@ from benchmarks.swebench import pythons
 from benchmarks.swebench.recipes import Recipe
 from sandbox import SandboxError
 
-_RECORD = "codegym.json"  # in the environment: what it was made of
+RECORD = "codegym.json"  # in the environment: what it was made of
 _LAST_FOR_36 = ("pip==21.3.1", "setuptools==59.6.0", "wheel==0.37.1")
 _PIP_S = 1200.0  # of one pip; building numpy from source takes ten minutes
 
@@ -76,9 +76,9 @@ class Environments:
             )
         python = pythons.find(recipe.python)
         folder = self.place(recipe, python)
-        if not (folder / _RECORD).is_file():
+        if not (folder / RECORD).is_file():
             with _locked(folder.with_name(folder.name + ".lock")):
-                if not (folder / _RECORD).is_file():
+                if not (folder / RECORD).is_file():
                     self._build(recipe, python, folder)
         # The interpreter that runs us is shown already, and with its packages hidden.
         seen = python.prefix in (Path(sys.base_prefix).resolve(), Path("/usr"))
@@ -123,7 +123,7 @@ class Environments:
                     f"{reason.strip()[:300]}"
                 ) from error
         record = {"repo": recipe.repo, "versions": recipe.versions, "python": python.full, "packages": recipe.packages}
-        (folder / _RECORD).write_text(json.dumps(record) + "\n")
+        (folder / RECORD).write_text(json.dumps(record) + "\n")
 
     def _run(self, command: Sequence[str], log: int) -> None:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}

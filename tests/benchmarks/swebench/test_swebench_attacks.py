@@ -46,8 +46,6 @@ def grades(bench: SWEBench) -> dict[tuple[str, str], Future[Grade]]:
         task = bench.task(name)
         return bench.grade(task, changed(task, files))
 
-    for name in (FOUR, UNIT):
-        bench.environment(bench.row(name))
     with ThreadPoolExecutor(2) as pool:
         return {key: pool.submit(grade, key[0], files) for key, files in (ATTACKS | HABITS).items()}
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 
 import gymnasium
 import pytest
 
 import codegym  # noqa: F401 - registers the environments
+from benchmarks.swebench.environments import RECORD, Environments
+from benchmarks.swebench.recipes import Recipe
 from benchmarks.swebench.repositories import Repositories, RepositoryError
 from codegym.agents import GoldAgent
 from codegym.cli import main
-from tests.benchmarks.swebench.conftest import World, git, options
+from tests.benchmarks.swebench.conftest import VERSION, World, git, options
 
 FOUR = "fixture__calc-4"
 
@@ -36,13 +40,27 @@ def test_from_the_id_to_the_verdict(world: World, name: str):
     env.close()
 
 
+def test_an_environment_is_built_once_by_pip(world: World):
+    """Everything else uses one that was put there."""
+    store = Environments(world.cache, ("--no-index", "--find-links", str(world.wheels)))
+    recipe = Recipe("fixture/built", "pytest", "pytest", python=(VERSION,), versions=("1",), packages=("iniconfig",))
+    made = store.get(recipe)
+    assert made.folder is not None
+    code = "import iniconfig, sys; print(iniconfig.__file__.startswith(sys.prefix))"
+    assert subprocess.run([made.python, "-I", "-c", code], capture_output=True, check=True).stdout == b"True\n"
+    record = made.folder / RECORD
+    assert json.loads(record.read_text())["packages"] == ["iniconfig"]
+    before = record.stat().st_mtime_ns
+    assert (store.get(recipe), record.stat().st_mtime_ns) == (made, before)
+    shutil.rmtree(made.folder)
+
+
 def _arguments(world: World, command: str, *more: str) -> list[str]:
     given = ["--rows", str(world.rows), "--repositories", str(world.clones), "--offline", "--cache", str(world.cache)]
     return [command, "SWE-Lite", *given, "--recipes", str(world.recipes), *more]
 
 
 def test_prepare_and_verify(world: World, bench, capsys, tmp_path):
-    bench.environment(bench.row(FOUR))  # pip of the command line would ask the network
     assert main(_arguments(world, "prepare", "--native")) == 0
     assert "3 of 3 ready, 2 environments" in capsys.readouterr().out
     assert main(_arguments(world, "verify", "-i", FOUR)) == 0
