@@ -98,12 +98,11 @@ def _once_in_both(left: Sequence[int], right: Sequence[int]) -> list[Cut]:
 
     Items are numbers: where they stand last on the left, or -1.
     """
-    there = np.array(right)
-    once = np.bincount(left, minlength=len(left)) == 1
+    here, there = np.fromiter(left, np.intp, len(left)), np.fromiter(right, np.intp, len(right))
+    once = np.bincount(here, minlength=len(left)) == 1
     once &= np.bincount(there + 1, minlength=len(left) + 1)[1:] == 1
-    where = np.zeros(len(left), np.intp)
-    known = np.flatnonzero(there >= 0)
-    where[there[known]] = known
+    where = np.empty(len(left) + 1, np.intp)
+    where[there] = np.arange(len(right))  # what the left lacks goes to the end
     x = np.flatnonzero(once)
     y = where[x]
     if (np.diff(y) < 0).any():
