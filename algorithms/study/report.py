@@ -62,7 +62,8 @@ def make_plots(rows: Rows) -> Iterator[tuple[str, str]]:
 
 def _by_setting(rows: Rows) -> list[tuple[str, Rows]]:
     order = list(SETTINGS)
-    names = sorted({row["setting"] for row in rows}, key=lambda name: (order.index(name.partition(":")[0]), name))
+    compared = {row["setting"] for row in rows if row["method"] != "start"}
+    names = sorted(compared, key=lambda name: (order.index(name.partition(":")[0]), name))
     return [(name, [row for row in rows if row["setting"] == name]) for name in names]
 
 
@@ -116,7 +117,7 @@ def _section(name: str, rows: Rows) -> str:
     lines = [f"### {name}", "", f"{SETTINGS[name.partition(':')[0]].says.capitalize()}."]
     if one is not None:
         lines[-1] += f" {sum(one['rollouts']):,} rollouts a run, {one['tasks']} held-out tasks."
-    for row in (row for row in rows if row["method"] == "start"):
+    for row in [row for row in rows if row["method"] == "start"][:1]:  # untrained, it is the same with every seed
         own = row["held_out"]
         lines[-1] += (
             f" Before training: share of hidden tests {own['sampled/score']:.1%} sampled, {own['greedy/score']:.1%}"
