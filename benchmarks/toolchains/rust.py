@@ -27,8 +27,22 @@ from benchmarks.toolchains.base import Build, Suite, Toolchain, ToolMissing, dra
 from benchmarks.toolchains.names import declared
 
 _INSIDE = Path(__file__).parent / "inside"
-#: crate -> the version that HumanEvalPack and the exercises were written for
-CRATES = {"rand": "0.8", "regex": "1", "md5": "0.7", "anyhow": "1"}
+#: kind of suite -> crate -> the version that HumanEvalPack's own harness has, and that most exercises ask for
+CRATES = {
+    "program": {"rand": "0.4", "regex": "1", "md5": "0.7"},
+    "exercise": {
+        "anyhow": "1",
+        "counter": "0.5",
+        "itertools": "0.5",
+        "num-bigint": "0.4",
+        "num-traits": "0.2",
+        "permutohedron": "0.2",
+        "rand": "0.8",
+        "regex": "1",
+        "thiserror": "1",
+        "time": "0.3",
+    },
+}
 #: Where Debian's packages of crates (librust-rand-dev, ...) keep their sources.
 _DEBIAN = Path("/usr/share/cargo/registry")
 _COMPILE = ("rustc", "--edition=2021", "-Awarnings", "-Copt-level=1", "-Cdebug-assertions=on", "-Ccodegen-units=1")
@@ -48,41 +62,22 @@ class Rust(Toolchain):
 
     def find(self, kind: str = "exercise") -> None:
         super().find(kind)
-        if kind == "program" and not (_folder() / "done").exists():
+        if kind == "program" and not (_folder() / kind / "done").exists():
             raise ToolMissing("HumanEvalPack's Rust needs crates: run `codegym prepare rust`")
 
     def place(self) -> Place:
         self.find()
         sysroot = _sysroot()
         shown = [] if str(sysroot).startswith("/usr") else [str(sysroot)]
-        crates = [str(_folder().resolve())] if (_folder() / "done").exists() else []
+        crates = [str(folder.resolve()) for kind in CRATES if ((folder := _folder() / kind) / "done").exists()]
         return Place(
             env={"HOME": "/tmp", "PATH": f"{sysroot}/bin:/usr/local/bin:/usr/bin:/bin"}, read_only=(*shown, *crates)
         )
 
     def prepare(self) -> str:
-        """Get and compile the crates, once: from Debian's packages where they are installed, else from crates.io."""
+        """Get and compile the crates, once: from crates.io, else those that Debian's packages have."""
         super().find("exercise")
-        folder = _folder()
-        if (folder / "done").exists():
-            return f"{folder} is ready"
-        (folder / "src").mkdir(parents=True, exist_ok=True)
-        (folder / "src" / "lib.rs").write_text("")
-        listed = "\n".join(f'{name} = "{version}"' for name, version in CRATES.items())
-        (folder / "Cargo.toml").write_text(
-            f'[package]\nname = "crates"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n{listed}\n'
-        )
-        command = ["cargo", "build", "--release"]
-        if all(any(_DEBIAN.glob(f"{name}-[0-9]*")) for name in CRATES):
-            command += ["--offline", "--config", 'source.crates-io.replace-with="debian"']
-            command += ["--config", f'source.debian.directory="{_DEBIAN}"']
-        built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        if built.returncode:
-            packages = " ".join(f"librust-{name}+default-dev" for name in CRATES)
-            last = built.stderr.strip().splitlines()[-1].strip()
-            raise ToolMissing(f"cargo cannot get the crates ({last}): go online, or apt-get install {packages}")
-        (folder / "done").touch()
-        return f"{', '.join(CRATES)} in {folder}"
+        return "; ".join(_prepared(kind) for kind in CRATES)
 
     def tests(self, files: Mapping[str, bytes]) -> list[str]:
         return [each.path for path, text in files.items() if path.endswith(".rs") for each in _tests(text)[1]]
@@ -93,8 +88,7 @@ class Rust(Toolchain):
         words = [test.body for test in tests] + [text.decode() for text in suite.files.values()]
         refuse_words([each for path in own for each in declared("rust", files[path])], words, suite.names)
         modules, commands, calls = [], list[list[str]](), list[str]()
-        used = [*_used(b"\n".join(files[path] for path in own)), *_used(b"\n".join(suite.files.values()))]
-        linked = _linked(sorted(set(used)))
+        linked = _linked(suite.kind, [*(files[path] for path in own), *suite.files.values()])
         wanted = {test.id: n for n, test in enumerate(tests)}
         if suite.kind == "program":
             text, found = _tests(re.sub(rb"#\[cfg\(test\)\]", b"", tests[0].body.encode()))
@@ -151,16 +145,46 @@ def _crate(files: Workspace) -> str:
     return named[1].decode().replace("-", "_") if named else "solution"
 
 
-def _used(text: bytes) -> list[str]:
-    """The crates of ours that a text names."""
-    return [name for name in CRATES if re.search(rf"\buse\s+(?:::)?{name}\b|\b{name}::".encode(), text)]
+def _prepared(kind: str) -> str:
+    """The crates of one kind of suites, compiled. Raises ToolMissing. What was done, in words."""
+    folder, crates = _folder() / kind, CRATES[kind]
+    if (folder / "done").exists():
+        return f"{folder} is ready"
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    (folder / "src" / "lib.rs").write_text("")
+    failed = _cargo(folder, crates)
+    if failed:
+        crates = {name: "*" for name in crates if any(_DEBIAN.glob(f"{name}-[0-9]*"))}
+        offline = ("--offline", "--config", 'source.crates-io.replace-with="debian"')
+        if not crates or _cargo(folder, crates, *offline, "--config", f'source.debian.directory="{_DEBIAN}"'):
+            packages = " ".join(f"librust-{name}+default-dev" for name in CRATES[kind])
+            raise ToolMissing(f"cargo cannot get the crates ({failed}): go online, or apt-get install {packages}")
+    (folder / "done").touch()
+    lacking = [name for name in CRATES[kind] if name not in crates]
+    note = f" (from Debian's packages, as crates.io gave: {failed})" if failed else ""
+    return f"{', '.join(crates)} in {folder}{note}" + (f", without {', '.join(lacking)}" if lacking else "")
 
 
-def _linked(crates: Sequence[str]) -> list[str]:
+def _cargo(folder: Path, crates: Mapping[str, str], *options: str) -> str:
+    """Compile crates; the last line of what went wrong, "" if nothing did."""
+    listed = "\n".join(f'{name} = "{version}"' for name, version in crates.items())
+    package = '[package]\nname = "crates"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n'
+    (folder / "Cargo.toml").write_text(f"{package}{listed}\n")
+    (folder / "Cargo.lock").unlink(missing_ok=True)
+    built = subprocess.run(["cargo", "build", "--release", *options], cwd=folder, capture_output=True, text=True)
+    return (built.stderr.strip().splitlines() or ["no message"])[-1].strip() if built.returncode else ""
+
+
+def _linked(kind: str, texts: Sequence[bytes]) -> list[str]:
+    """What rustc is told to link: the crates of ours that the texts name."""
+    names = [name.replace("-", "_") for name in CRATES[kind]]
+    named = rb"\b(?:use|extern\s+crate)\s+(?:::)?%s\b|\b%s::"
+    crates = [name for name in names if any(re.search(named % (2 * (name.encode(),)), text) for text in texts)]
     if not crates:
         return []
-    deps = _folder() / "target" / "release" / "deps"
-    if not (_folder() / "done").exists():
+    folder = _folder() / kind
+    deps = folder / "target" / "release" / "deps"
+    if not (folder / "done").exists():
         raise ToolMissing(f"{', '.join(crates)} is used: run `codegym prepare rust`")
     found = []
     for name in crates:

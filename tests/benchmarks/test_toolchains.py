@@ -12,7 +12,7 @@ import pytest
 import benchmarks
 from benchmarks.base import Grade, Task, reference
 from benchmarks.humanevalfix import HumanEvalFix
-from benchmarks.toolchains import LANGUAGES, ToolMissing, toolchain
+from benchmarks.toolchains import LANGUAGES, ToolMissing, rust, toolchain
 from benchmarks.toolchains.base import Refused, Suite
 from benchmarks.toolchains.names import declared
 from tests.benchmarks.foreign import ATTACKS, CALLED, ROWS, source
@@ -131,3 +131,35 @@ def test_a_header_cannot_redefine_what_tests_say() -> None:
     for macro in ("REQUIRE(x)", "INTERNAL_CATCH_TEST(x)"):
         with pytest.raises(Refused):
             chain.build(suite, {}, (), {**files, "a.h": f"#define {macro}".encode(), "a.cpp": b""})
+
+
+@pytest.mark.parametrize("online", [True, False])
+def test_crates_are_those_the_rows_were_written_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, online: bool
+) -> None:
+    monkeypatch.setenv("CODEGYM_HOME", str(tmp_path / "home"))
+    debian, programs = tmp_path / "debian", tmp_path / "bin"
+    (debian / "rand-0.8.5").mkdir(parents=True)
+    programs.mkdir()
+    offline = 'case "$*" in *--offline*) exit 0;; esac; echo "error: no network" >&2; exit 101'
+    (programs / "cargo").write_text("#!/bin/sh\n" + ("exit 0" if online else offline))
+    (programs / "rustc").write_text("#!/bin/sh\necho rustc 1.2.3\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(rust, "_DEBIAN", debian)
+    rust._folder.cache_clear()
+    try:
+        said = toolchain("rust").prepare()
+        listed = (tmp_path / "home" / "toolchains" / "rust-1.2.3" / "program" / "Cargo.toml").read_text()
+        assert ('rand = "0.4"' in listed, 'rand = "*"' in listed) == (online, not online)
+        assert ("without regex, md5" in said, "error: no network" in said) == (not online, not online)
+        assert "is ready" in toolchain("rust").prepare()
+        (folder := tmp_path / "home" / "toolchains" / "rust-1.2.3" / "exercise" / "target" / "release" / "deps").mkdir(
+            parents=True
+        )
+        (folder / "libnum_bigint-0a.rlib").touch()
+        assert rust._linked("exercise", [b"extern crate num_bigint;"])[1].startswith("num_bigint=")
+        assert rust._linked("exercise", [b"fn number() {}"]) == []
+    finally:
+        rust._folder.cache_clear()
