@@ -10,6 +10,7 @@ and leaves the rest to the namespaces, the dropped uid and the read-only root. T
 from __future__ import annotations
 
 import errno
+import functools
 import platform
 import socket
 import struct
@@ -138,6 +139,7 @@ def _only(index: int, values: Sequence[int], number: int) -> list[bytes]:
     return [_argument(index), *tests, _fail(number), _op(_RETURN, _ALLOW)]
 
 
+@functools.lru_cache(maxsize=4)  # functools.cache is not in Python 3.8, which images may have
 def program(*, network: bool, ipc: bool) -> bytes:
     """The filter for this machine.
 

@@ -256,7 +256,8 @@ def test_prune_all_removes_images_too(api, monkeypatch):
         file.flush()
         assert found == image.find(api, file.name)  # the form of docker save: the same image again
     said = daemon.prune(api, everything=True)
-    assert [row.split(":")[0] for row in said] == ["image codegym-test-prepared", *["image codegym-test-tar"] * 2]
+    removed = [row.removeprefix("image ").split(":")[0].rsplit("/", 1)[-1] for row in said]  # podman adds a registry
+    assert removed == ["codegym-test-prepared", "codegym-test-tar", "codegym-test-tar"]
     assert daemon.prune(api, everything=True) == []
 
 
