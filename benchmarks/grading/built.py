@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarks.base import Grade, Test, Workspace
 from benchmarks.grading.caching import DETAIL, CachingGrader, broken, refused
@@ -74,7 +75,8 @@ class BuiltGrader(CachingGrader):
             return broken(tests, str(error) or type(error).__name__)
         except WorkspaceError as error:
             return refused(tests, f"cannot be graded: {error}")
-        return judged(tests, keys, ran)
+        # a runtime (Go's) may take the signal of a used-up CPU time for itself and exit
+        return judged(tests, keys, replace(ran, timed_out=ran.timed_out or ran.cpu_s >= suite.run_s))
 
 
 def judged(tests: Sequence[Test], keys: dict[str, str], ran: ExecResult) -> Grade:

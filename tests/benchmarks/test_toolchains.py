@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,26 @@ def test_honest_twins_of_the_attacks(folder: Path, language: str) -> None:
     calls = "".join(CALLED.get((language, name), "") for name in ATTACKS[language])
     honest = graded(folder, language, {file: source(language, twins, "canonical_solution", call=calls)})
     assert honest.resolved, honest
+
+
+LOOPS = {
+    "javascript": "for (;;) {}",
+    "java": "while (numbers != null) {}",
+    "go": "_ = os.Args; sort.Ints(nil); for { }",
+    "cpp": "for (;;) {}",
+    "rust": "loop {}",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_endless_loop_ends_with_its_cpu_time(folder: Path, language: str) -> None:
+    bench, task = made(folder, language)
+    (file,) = task.workspace
+    suite = replace(task.meta["suite"], run_s=1.0)
+    loop = source(language, "", "canonical_solution", call=LOOPS[language])
+    grade = bench.grader(suite).grade(suite, task.hidden, {file: loop})
+    assert grade.tests == {"tests": "timeout"}, grade
+    assert "ran out of time" in grade.details["tests"]
 
 
 def test_what_an_agent_is_shown(folder: Path) -> None:
