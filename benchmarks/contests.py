@@ -85,9 +85,13 @@ class Apps(_Contest):
 
 @register("code-contests")
 class CodeContests(_Contest):
-    """CodeContests: problems with public, private and generated cases. ``test`` is what the paper reports on."""
+    """CodeContests: problems with public, private and generated cases. ``test`` is what the paper reports on.
+
+    Outputs are compared as its own tester does, by words; of several right answers only the listed one counts.
+    """
 
     name = "code-contests"
+    loose = True
     splits = ("train", "valid", "test")
 
     def read(self, raw: Row) -> Row | None:

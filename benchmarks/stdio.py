@@ -60,12 +60,16 @@ except AttributeError:
 class StdioBenchmark(FunctionBenchmark):
     """Rows that become tasks of :class:`benchmarks.grading.stdio.StdioGrader`, or of a function that is called.
 
+    ``loose``: outputs are compared without their lines and the case of letters.
+
     Args:
         path: the data, where it is not at its default place.
         tolerance: of numbers with a point; 0 compares text.
         workers: grades at once.
         limits: of one case.
     """
+
+    loose = False
 
     def __init__(
         self,
@@ -103,7 +107,11 @@ class StdioBenchmark(FunctionBenchmark):
                 from benchmarks.grading.stdio import StdioGrader  # late: loading a benchmark must stay cheap
 
                 self._programs = StdioGrader(
-                    ["python3", PROGRAM], tolerance=self._tolerance, workers=self._workers, limits=self._limits
+                    ["python3", PROGRAM],
+                    tolerance=self._tolerance,
+                    loose=self.loose,
+                    workers=self._workers,
+                    limits=self._limits,
                 )
             return self._programs
 

@@ -8,7 +8,8 @@ what it prints is compared out here, so the wanted output is never inside::
 
 Two outputs agree if they have the same words in the same lines; blanks between words, and empty lines at the end, do
 not count. Two words agree if they are equal, or if the wanted one is a number with a point or an exponent and the other
-is a number that differs by at most ``tolerance``, absolute or relative.
+is a number that differs by at most ``tolerance``, absolute or relative; a wanted integer may be written with a point.
+``loose`` outputs are compared by their words alone, whatever the lines and the case of letters, as Codeforces does.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from benchmarks.grading.verdicts import digest
 from sandbox import ExecResult, Limits, SandboxError, WorkspaceError, open_sandbox
 
 MAX_TIMEOUTS = 2  # cases that run out of time before the rest is not tried
+_DOUBLE = 300  # digits
 _NUMBER = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?")
 
 
@@ -32,8 +34,10 @@ def case(given: str, want: str, timeout: float = 4.0) -> str:
     return json.dumps([given, want, timeout])
 
 
-def agree(got: str, want: str, tolerance: float = 0.0) -> bool:
+def agree(got: str, want: str, tolerance: float = 0.0, *, loose: bool = False) -> bool:
     """Whether an output is the wanted one."""
+    if loose:
+        got, want = (" ".join(text.lower().split()) for text in (got, want))
     left, right = ([line.split() for line in text.rstrip().split("\n")] for text in (got, want))
     if left == right or len(left) != len(right) or not tolerance:
         return left == right
@@ -46,8 +50,10 @@ def agree(got: str, want: str, tolerance: float = 0.0) -> bool:
 def _word(got: str, want: str, tolerance: float) -> bool:
     if got == want:
         return True
-    if not (_NUMBER.fullmatch(got) and _NUMBER.fullmatch(want)) or want.lstrip("+-").isdigit():
-        return False  # an integer is exact
+    if not (_NUMBER.fullmatch(got) and _NUMBER.fullmatch(want)):
+        return False
+    if want.lstrip("+-").isdigit():  # an integer is exact; one too long for a double was not printed as one
+        return not got.lstrip("+-").isdigit() and len(want) < _DOUBLE and float(got) == int(want)
     return math.isclose(float(got), float(want), rel_tol=tolerance, abs_tol=tolerance)
 
 
@@ -58,6 +64,7 @@ class StdioGrader(CachingGrader):
         argv: the command that runs the program.
         build: a command that is run once before the cases (a compiler); its failure fails them all.
         tolerance: of numbers that are no integers; 0 compares text.
+        loose: whether lines and the case of letters do not count.
         workers: grades at once.
         limits: of one case.
     """
@@ -68,11 +75,13 @@ class StdioGrader(CachingGrader):
         *,
         build: Sequence[str] = (),
         tolerance: float = 0.0,
+        loose: bool = False,
         workers: int = 1,
         limits: Limits | None = None,
     ) -> None:
         super().__init__(workers=workers, limits=limits)
         self._argv, self._build, self._tolerance = list(argv), list(build), tolerance
+        self._loose = loose
 
     def grade(self, tests: Sequence[Test], files: Workspace) -> Grade:
         """The verdict of the cases on these files. Raises ValueError if there are none; SandboxUnavailable."""
@@ -122,7 +131,7 @@ class StdioGrader(CachingGrader):
         if ran.exit_code:
             return "error", f"exit code {ran.exit_code}: {_last(ran)}"
         got = ran.stdout.decode(errors="replace")
-        if not ran.truncated and agree(got, want, self._tolerance):
+        if not ran.truncated and agree(got, want, self._tolerance, loose=self._loose):
             return "passed", ""
         return "failed", f"printed {_short(got)}, want {_short(want)}"
 

@@ -63,7 +63,6 @@ class JavaScript(Toolchain):
             order, ran = [0], [f"./{main}"]
         else:
             program, ran, specs = "null", [], list[str]()
-            made["package.json"] = b'{"type": "module"}'
             count = 0
 
             def numbered(found: re.Match[str]) -> str:
@@ -74,9 +73,13 @@ class JavaScript(Toolchain):
             older = {
                 path.removesuffix(".js") for path, content in files.items() if path.endswith(".js") and _older(content)
             }
-            for path, content in files.items():
-                if not path.endswith(".js"):
-                    continue
+            scripts = {path: content for path, content in files.items() if path.endswith(".js")}
+            if len(older) == len(scripts):  # all may keep their names, by which tests may start them
+                older = set()
+                made["package.json"] = b'{"type": "commonjs"}'
+            else:
+                made["package.json"] = b'{"type": "module"}'
+            for path, content in scripts.items():
                 renamed = path.removesuffix(".js") + ".cjs" if path.removesuffix(".js") in older else path
                 ending = functools.partial(_with_ending, older, posixpath.dirname(path))
                 text = _IMPORT.sub(ending, content.decode(errors="surrogateescape"))

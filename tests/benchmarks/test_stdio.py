@@ -107,7 +107,11 @@ def test_workspace_modules_come_along_and_shadow(judge: StdioGrader) -> None:
         ("0.3333333", "0.33333331", True),
         ("0.3334", "0.33333331", False),
         ("1", "1.0", True),
-        ("1.0", "1", False),
+        ("1.0", "1", True),
+        ("1.0000000001", "1", False),
+        ("9007199254740993.0", "9007199254740993", False),
+        ("1.0", "9" * 5000, False),
+        ("1e999999", "1", False),
         ("yes", "YES", False),
         ("nan", "nan", True),
         ("inf", "1.0", False),
@@ -118,6 +122,12 @@ def test_workspace_modules_come_along_and_shadow(judge: StdioGrader) -> None:
 )
 def test_outputs_that_agree(got: str, want: str, same: bool) -> None:
     assert agree(got, want, 1e-6) is same
+
+
+def test_loose_outputs_agree_by_words() -> None:
+    assert agree("Yes\n1 2", "YES\n1\n2\n", loose=True)
+    assert not agree("Yes\n1 2", "YES\n1\n2\n", 1e-6)
+    assert not agree("Yes 12", "YES 1 2", 1e-6, loose=True)
 
 
 @given(st.text(), st.text())
