@@ -42,6 +42,11 @@ TIMEOUT_S = 240.0  # of a task's tests together, as in the data set's own harnes
 _ABOVE = """import builtins as _builtins, solution as _solution
 globals().update({k: v for k, v in vars(_solution).items() if not k.startswith("__") and not hasattr(_builtins, k)})
 """
+# Likewise the solution may use what the tests import: some reference solutions do.
+_BELOW = """
+for _name in [k for k in globals() if not hasattr(_solution, k)]:
+    setattr(_solution, _name, globals()[_name])
+"""
 _PROBE = "import importlib.util as u, json, sys; print(json.dumps([n for n in sys.argv[1:] if u.find_spec(n) is None]))"
 _ENV = {"MPLBACKEND": "Agg", "HOME": "/tmp", "OMP_NUM_THREADS": "1"}
 _LOG = logging.getLogger(__name__)
@@ -102,7 +107,7 @@ class BigCodeBench(FunctionBenchmark):
             visible=(),
             hidden=tuple(Test(name, "") for name in names),
             meta={
-                "tests": _ABOVE + row["test"],
+                "tests": _ABOVE + row["test"] + _BELOW,
                 "libs": tuple(ast.literal_eval(libs) if isinstance(libs, str) else libs),
                 "fixed": {SOLUTION: (start + row["canonical_solution"]).encode()},
             },

@@ -220,6 +220,8 @@ def to_grade(row: Row, run: Run) -> Grade:
     lists = verdict(row, run)
     results = {**lists.pass_to_pass, **lists.fail_to_pass}
     spoiled = run.tampered or ("the tests did not end in time" if run.timed_out else "")
+    if spoiled and (said := [line for line in run.log.splitlines() if any(map(str.isalpha, line))]):
+        spoiled += f" (last printed: {said[-1].strip()[:200]})"
     tests, details = {}, {}
     for name in row.ids:
         status = run.status[name]

@@ -57,6 +57,8 @@ def test_a_task_and_its_prompts(bench: BigCodeBench) -> None:
     right = reference(task)
     assert right is not None
     assert bench.grade(task, right).resolved, bench.grade(task, right)
+    borrowed = right["solution.py"].replace(b"float(", b"tempfile and float(")  # an import of the tests
+    assert bench.grade(task, {"solution.py": borrowed}).resolved
     half = right["solution.py"].replace(b"str(mean)", b"'0'")
     assert bench.grade(task, {"solution.py": half}).score == pytest.approx(2 / 3)
     asked = benchmarks.load("bigcodebench", path=bench.path, prompt="instruct").task("BigCodeBench/9000")
@@ -84,6 +86,12 @@ def test_what_resolves_nothing(bench: BigCodeBench, name: str) -> None:
     grade = bench.grade(task, files)
     assert not grade.resolved
     assert grade.infra_error is None
+
+
+def test_a_solution_that_is_not_imported_says_why(bench: BigCodeBench) -> None:
+    grade = bench.grade(bench.task("BigCodeBench/9000"), {"solution.py": b"1 / 0\n"})
+    assert not grade.resolved
+    assert "ZeroDivisionError" in next(iter(grade.details.values()))
 
 
 def test_missing_libraries_are_no_zero(bench: BigCodeBench, caplog: pytest.LogCaptureFixture) -> None:
