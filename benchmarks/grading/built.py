@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 
 from benchmarks.base import Grade, Test, Workspace
+from benchmarks.grading.bounds import run_bounded
 from benchmarks.grading.caching import DETAIL, CachingGrader, broken, refused
 from benchmarks.grading.verdicts import digest
 from benchmarks.toolchains import toolchain
-from benchmarks.toolchains.base import BUILD_S, KEY, LIMITS, PATIENCE, Refused, Suite, ToolMissing
+from benchmarks.toolchains.base import BUILD_S, KEY, LIMITS, Refused, Suite, ToolMissing
 from sandbox import ExecResult, Limits, SandboxError, WorkspaceError, open_sandbox
 
 _WRONG = re.compile(rb"^# (\d+) (.*)$", re.M)
@@ -67,16 +67,14 @@ class BuiltGrader(CachingGrader):
                         return refused(tests, f"does not build: {_first_error(built)}")
                 if build.hidden:
                     box.run(["rm", "-rf", *build.hidden])
-                bounded = ["sh", "-c", 'ulimit -S -t "$0" && exec "$@"', f"{suite.run_s:.0f}", *build.run]
-                ran = box.run(bounded, timeout=PATIENCE * suite.run_s, env=place.env)
+                ran = run_bounded(box, build.run, suite.run_s, env=place.env)
         except Refused as error:
             return refused(tests, f"refused: {error}")
         except (SandboxError, ToolMissing) as error:
             return broken(tests, str(error) or type(error).__name__)
         except WorkspaceError as error:
             return refused(tests, f"cannot be graded: {error}")
-        # a runtime (Go's) may take the signal of a used-up CPU time for itself and exit
-        return judged(tests, keys, replace(ran, timed_out=ran.timed_out or ran.cpu_s >= suite.run_s))
+        return judged(tests, keys, ran)
 
 
 def judged(tests: Sequence[Test], keys: dict[str, str], ran: ExecResult) -> Grade:

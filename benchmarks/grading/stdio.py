@@ -20,6 +20,7 @@ import re
 from collections.abc import Sequence
 
 from benchmarks.base import Grade, Test, Workspace
+from benchmarks.grading.bounds import run_bounded
 from benchmarks.grading.caching import CachingGrader, broken, refused
 from benchmarks.grading.verdicts import digest
 from sandbox import ExecResult, Limits, SandboxError, WorkspaceError, open_sandbox
@@ -30,7 +31,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?")
 
 
 def case(given: str, want: str, timeout: float = 4.0) -> str:
-    """The body of a test: the input, the wanted output, seconds of wall time."""
+    """The body of a test: the input, the wanted output, seconds of CPU time."""
     return json.dumps([given, want, timeout])
 
 
@@ -66,7 +67,7 @@ class StdioGrader(CachingGrader):
         tolerance: of numbers that are no integers; 0 compares text.
         loose: whether lines and the case of letters do not count.
         workers: grades at once.
-        limits: of one case.
+        limits: of one case, whose own seconds end it before; None for 60 s of CPU.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class StdioGrader(CachingGrader):
         workers: int = 1,
         limits: Limits | None = None,
     ) -> None:
-        super().__init__(workers=workers, limits=limits)
+        super().__init__(workers=workers, limits=limits or Limits(cpu_s=60.0))
         self._argv, self._build, self._tolerance = list(argv), list(build), tolerance
         self._loose = loose
 
@@ -115,7 +116,7 @@ class StdioGrader(CachingGrader):
                 given, want, timeout = json.loads(test.body)
                 if not self._build:
                     box.write(files)  # as they were, whatever the last case left
-                ran = box.run(self._argv, stdin=given.encode(), timeout=timeout)
+                ran = run_bounded(box, self._argv, timeout, stdin=given.encode())
                 verdicts[test.id], detail = self._judged(ran, want)
                 timeouts += verdicts[test.id] == "timeout"
                 if detail:
@@ -125,7 +126,7 @@ class StdioGrader(CachingGrader):
 
     def _judged(self, ran: ExecResult, want: str) -> tuple[str, str]:
         if ran.timed_out:
-            return "timeout", f"ran out of time after {ran.wall_s:.1f} s"
+            return "timeout", f"ran out of time after {ran.wall_s:.1f} s, {ran.cpu_s:.1f} s of CPU"
         if ran.oom:
             return "error", "ran out of memory"
         if ran.exit_code:

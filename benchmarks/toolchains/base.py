@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 LIMITS = Limits(
     wall_s=20.0, cpu_s=60.0, memory_bytes=3 << 30, pids=512, disk_bytes=1 << 30, files=50_000, output_bytes=4 << 20
 )
-# Work is bounded by CPU time, of which a busy machine gives less a second; wall time ends what only waits.
-BUILD_S = 600.0  # of one build command; the slowest (C++ with Catch) takes 10 s on a quiet machine
-PATIENCE = 3.0  # of a run, in multiples of its CPU seconds
+# Wall time of one build command, which ends what only waits: its work is bounded by LIMITS.cpu_s. The slowest (C++ with
+# Catch) takes 10 s on a quiet machine.
+BUILD_S = 600.0
 KEY = re.compile(rb"^([0-9a-f]{32})$", re.M)
 
 

@@ -21,8 +21,8 @@ from pathlib import Path, PurePosixPath
 
 from benchmarks.base import Place, Test, Workspace
 from benchmarks.data import home
+from benchmarks.grading.bounds import PATIENCE
 from benchmarks.toolchains.base import (
-    PATIENCE,
     Build,
     Refused,
     Suite,
