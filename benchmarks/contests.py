@@ -24,6 +24,7 @@ import io
 import json
 import os
 import pickle
+import sys
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -61,7 +62,10 @@ class Apps(_Contest):
     splits = ("train", "test")
 
     def read(self, raw: Row) -> Row | None:
-        cases = _json(raw["input_output"]) or {}
+        try:
+            cases = _json(raw["input_output"]) or {}
+        except _TooLong:
+            return None
         if not cases.get("inputs"):
             return None
         function, starter = cases.get("fn_name"), raw.get("starter_code") or ""
@@ -204,8 +208,18 @@ def _with_typing(code: str) -> str:
     return f"from typing import *\n\n{code}"
 
 
+class _TooLong(ValueError):
+    """A number that Python neither reads nor writes as text; some results of APPS are."""
+
+
+def _int(text: str) -> int:
+    if len(text) > sys.int_info.default_max_str_digits:
+        raise _TooLong(f"a number of {len(text)} digits")
+    return int(text)
+
+
 def _json(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) and value else value
+    return json.loads(value, parse_int=_int) if isinstance(value, str) and value else value
 
 
 def _text(value: Any) -> str:

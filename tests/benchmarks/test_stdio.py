@@ -178,7 +178,13 @@ def test_apps(tmp_path: Path) -> None:
     )
     called = {**row, "problem_id": 8, "input_output": json.dumps(calls), "solutions": json.dumps([solution])}
     called["starter_code"] = "class Solution:\n    def add(self, a: int, b: List[float]) -> Any:\n"
-    lines(tmp_path / "test.jsonl", row, called, {**row, "problem_id": 9, "input_output": ""})
+    none = {**row, "problem_id": 9, "input_output": ""}
+    huge = {
+        **called,
+        "problem_id": 10,
+        "input_output": f'{{"fn_name": "add", "inputs": [[1]], "outputs": [{"9" * 5000}]}}',
+    }
+    lines(tmp_path / "test.jsonl", row, called, none, huge)
     bench = benchmarks.load("apps", path=tmp_path)
     task, other = bench.tasks("test")
     assert (task.id, len(task.visible), len(task.hidden)) == ("apps/7", 1, 2)
