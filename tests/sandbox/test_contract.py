@@ -46,6 +46,13 @@ def test_environment_and_folder(box, monkeypatch):
     assert b"hunter2" not in result.stdout
 
 
+def test_a_program_is_looked_for_in_all_of_its_path(box):
+    box.write({"a/tool": b"#!/bin/sh\necho a", "b/tool": b"#!/bin/sh\necho b"})
+    box.run(["chmod", "755", "b/tool"])
+    assert box.run(["tool"], env={"PATH": "none:a:b"}).stdout == b"b\n"
+    assert [box.run(["tool"], env={"PATH": path}).exit_code for path in ("none:a", "none")] == [126, 127]
+
+
 def test_a_command_that_cannot_start_is_a_result(box):
     missing = box.run(["no-such-program"])
     assert missing.exit_code == 127
