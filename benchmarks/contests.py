@@ -64,7 +64,7 @@ class Apps(_Contest):
     def read(self, raw: Row) -> Row | None:
         try:
             cases = _json(raw["input_output"]) or {}
-        except _TooLong:
+        except _TooLongError:
             return None
         if not cases.get("inputs"):
             return None
@@ -208,13 +208,13 @@ def _with_typing(code: str) -> str:
     return f"from typing import *\n\n{code}"
 
 
-class _TooLong(ValueError):
+class _TooLongError(ValueError):
     """A number that Python neither reads nor writes as text; some results of APPS are."""
 
 
 def _int(text: str) -> int:
     if len(text) > sys.int_info.default_max_str_digits:
-        raise _TooLong(f"a number of {len(text)} digits")
+        raise _TooLongError(f"a number of {len(text)} digits")
     return int(text)
 
 
