@@ -39,6 +39,7 @@ _CATCH = "test/catch.hpp"
 _MAIN = "test/tests-main.cpp"
 # Tests of one object: Catch's own, compiled once. Debug checks off, as speed is all that they cost.
 _CASE = re.compile(r'\bTEST_CASE(?:_METHOD)?\s*\(\s*(?:\w+\s*,\s*)?"((?:[^"\\]|\\.)*)"')
+_BENCHMARKS = re.compile(r"^#\s*if[^\n]*\bEXERCISM_INCLUDE_BENCHMARK\b.*?^#\s*endif", re.M | re.S)  # measure, not test
 _CHECKS = re.compile(r"\bint\s+main\s*\(\s*(?:void)?\s*\)")
 _HEADERS = (".h", ".hpp", ".hh")
 
@@ -52,9 +53,8 @@ class Cpp(Toolchain):
         return Place(env={"HOME": "/tmp"})
 
     def tests(self, files: Mapping[str, bytes]) -> list[str]:
-        found = [
-            name for path, text in files.items() if path.endswith("_test.cpp") for name in _CASE.findall(text.decode())
-        ]
+        texts = [_BENCHMARKS.sub("", text.decode()) for path, text in files.items() if path.endswith("_test.cpp")]
+        found = [name for text in texts for name in _CASE.findall(text)]
         return [json.loads(f'"{name}"') for name in found]
 
     def build(self, suite: Suite, keys: Mapping[str, str], tests: Sequence[Test], files: Workspace) -> Build:

@@ -148,6 +148,8 @@ def test_a_header_cannot_redefine_what_tests_say() -> None:
     files = {"test/catch.hpp": b"", "a_test.cpp": b'#include "a.h"\nTEST_CASE("one") { REQUIRE(f() == 1); }'}
     chain = toolchain("cpp")
     assert chain.tests(files) == ["one"]
+    timed = b'#if defined(EXERCISM_INCLUDE_BENCHMARK)\nTEST_CASE("speed") {}\n#endif\nTEST_CASE("two") {}\n'
+    assert chain.tests({"a_test.cpp": files["a_test.cpp"] + b"\n" + timed}) == ["one", "two"]
     suite = Suite("exercise", "cpp", ("a.cpp", "a.h"), files)
     for macro in ("REQUIRE(x)", "INTERNAL_CATCH_TEST(x)"):
         with pytest.raises(Refused):
