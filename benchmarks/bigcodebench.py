@@ -42,10 +42,12 @@ TIMEOUT_S = 240.0  # of a task's tests together, as in the data set's own harnes
 _ABOVE = """import builtins as _builtins, solution as _solution
 globals().update({k: v for k, v in vars(_solution).items() if not k.startswith("__") and not hasattr(_builtins, k)})
 """
-# Likewise the solution may use what the tests import: some reference solutions do.
+# Likewise what the tests bind is the solution's: some reference solutions use an import of the tests, or need theirs to
+# win (`import datetime` over `from datetime import datetime`).
 _BELOW = """
-for _name in [k for k in globals() if not hasattr(_solution, k)]:
-    setattr(_solution, _name, globals()[_name])
+for _name, _value in list(globals().items()):
+    if not _name.startswith("__"):
+        setattr(_solution, _name, _value)
 """
 _PROBE = "import importlib.util as u, json, sys; print(json.dumps([n for n in sys.argv[1:] if u.find_spec(n) is None]))"
 _ENV = {"MPLBACKEND": "Agg", "HOME": "/tmp", "OMP_NUM_THREADS": "1"}

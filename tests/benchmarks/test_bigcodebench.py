@@ -59,6 +59,8 @@ def test_a_task_and_its_prompts(bench: BigCodeBench) -> None:
     assert bench.grade(task, right).resolved, bench.grade(task, right)
     borrowed = right["solution.py"].replace(b"float(", b"tempfile and float(")  # an import of the tests
     assert bench.grade(task, {"solution.py": borrowed}).resolved
+    shadowed = b"import os as tempfile\n" + borrowed.replace(b"tempfile and", b"tempfile.gettempdir() and")
+    assert bench.grade(task, {"solution.py": shadowed}).resolved
     half = right["solution.py"].replace(b"str(mean)", b"'0'")
     assert bench.grade(task, {"solution.py": half}).score == pytest.approx(2 / 3)
     asked = benchmarks.load("bigcodebench", path=bench.path, prompt="instruct").task("BigCodeBench/9000")
