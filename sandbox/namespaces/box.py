@@ -58,6 +58,7 @@ class Box:
         self._work_lock = threading.RLock()
         self._work: list[int] = []  # the descriptor of the workspace, if there is one
         self._waiting = Waiting()
+        self._running = False  # a command that `finish` has not seen the end of
         self._pid = os.getpid()
         self._dead = ""
         self.unused: deque[str] = deque()  # layers to delete (see layers.py)
@@ -134,6 +135,9 @@ class Box:
         It goes to the process that waits for it, past PID 1. Raises SandboxError.
         """
         self.check()
+        if self._running:  # an exception came between: its end would be taken for the next one's
+            raise self._failed("a command was interrupted")
+        self._running = True
         try:
             if self._waiting.become(what, fds):
                 return
@@ -142,6 +146,7 @@ class Box:
                 return
         except OSError as error:
             raise self._failed(f"a command cannot be sent ({error.strerror})") from error
+        self._running = False
         raise SandboxError("no process can be started inside: the machine is full")
 
     def check(self) -> None:
@@ -172,12 +177,15 @@ class Box:
         try:
             expired = collect(streams, self._socket.fileno(), timeout, self.kill)
             status, cpu = self._end_of_command() if self._waiting else self.answer()[0]
-        except OSError as error:
+        except WorkspaceError:
+            raise
+        except (OSError, ValueError) as error:  # ValueError: another thread has closed the box
             raise self._failed(str(error)) from error
         except SandboxError as error:
             if self._dead:
                 raise
             raise self._failed(str(error)) from error
+        self._running = False
         code = exit_code(status)
         return ExecResult(
             exit_code=code,

@@ -84,6 +84,9 @@ def _drop_bounding(last: int) -> None:
 def _drop(config: dict[str, Any], keep: int) -> None:
     """Give up in this (child) process whatever untrusted code must not have. The order matters: rights go last.
 
+    It stays as PID 1 is, not dumpable: code that runs under the same uid could change the memory of this one before the
+    filter holds. A program that it starts is dumpable again, by the kernel.
+
     ``keep``: descriptors from this number on are closed.
     """
     os.closerange(keep, 1 << 20)
@@ -99,7 +102,6 @@ def _drop(config: dict[str, Any], keep: int) -> None:
     header = struct.pack("=2I", 0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
     _check(_libc.capset(header, bytes(24)), "dropping all capabilities")
     _check(_prctl(_PR_SET_NO_NEW_PRIVS, 1), "no_new_privs")
-    _check(_prctl(_PR_SET_DUMPABLE, 1), "dumpable")  # its own /proc files belong to it again
     code = config["filter"]
     instructions = (_Byte * len(code)).from_buffer_copy(code)
     program = struct.pack("@HP", len(code) // 8, _ctypes.addressof(instructions))  # struct sock_fprog

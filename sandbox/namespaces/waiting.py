@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import marshal
+import os
 import socket
 from collections.abc import Sequence
 from typing import Any
 
 from sandbox.namespaces.inside.wire import send
+
+_DATAGRAM = 1 << 16  # bytes; Linux takes 200 KiB by default
 
 
 class Waiting:
@@ -35,10 +38,17 @@ class Waiting:
         """
         if self._socket is None:
             return False
-        try:
-            send(self._socket, marshal.dumps(what), list(fds))
-        except ConnectionError:
-            return False
+        message, given = marshal.dumps(what), list(fds)
+        with contextlib.ExitStack() as stack:
+            if len(message) > _DATAGRAM:
+                file = stack.enter_context(os.fdopen(os.memfd_create("command"), "wb+"))
+                file.write(message)
+                file.seek(0)
+                message, given = b"-", [*given, file.fileno()]
+            try:
+                send(self._socket, message, given)
+            except ConnectionError:
+                return False
         return True
 
     def failure(self) -> str:

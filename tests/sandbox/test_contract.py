@@ -286,3 +286,10 @@ def test_a_fork_is_refused_at_once_and_spoils_nothing(box):
         assert [(r.exit_code, r.stdout) for r in found] == [(0, b"a\n")] * 2, started
         box.write({"f": b"1"})
         assert shell.run("cat f", timeout=60).stdout == b"1"
+
+
+def test_a_long_command_line_runs_as_anywhere(box):
+    assert len(box.run(["printf", "%s", *["x" * 100_000] * 4]).stdout) == 400_000
+    found = box.run(["true", "x" * 200_000])  # one argument may have 128 KiB
+    assert (found.exit_code, b"Argument list too long" in found.stderr) == (126, True)
+    assert box.run(["true"]).exit_code == 0

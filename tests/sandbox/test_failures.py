@@ -48,6 +48,52 @@ def test_the_process_that_waits_for_the_next_command_may_die():
             assert box.run(["echo", "lives"]).stdout == b"lives\n"
 
 
+def _first_child(box) -> int:
+    text = Path(f"/proc/self/fdinfo/{box._box._pidfd}").read_text()
+    pid = dict(line.split(":\t", 1) for line in text.splitlines())["Pid"]
+    while not (found := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+        pass
+    return int(found[0])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root a user namespace of its own keeps others out")
+def test_a_process_is_out_of_reach_until_it_is_a_command():
+    """Code of the same uid that has found it, by a descriptor of /proc, must not change its memory."""
+    with open_sandbox("namespaces") as box:
+        box.run(["true"])
+        memory = Path(f"/proc/{_first_child(box)}/mem")
+        while "Seccomp:\t2" not in (memory.parent / "status").read_text():
+            assert memory.stat().st_uid == 0
+        assert memory.stat().st_uid == 0
+        running = threading.Thread(target=box.run, args=(["sleep", "0.3"],))
+        running.start()
+        while "sleep" not in (memory.parent / "cmdline").read_text():
+            pass
+        assert memory.stat().st_uid == box._box.uid, "a command has its own /proc files"
+        running.join()
+
+
+def test_a_command_that_was_interrupted_does_not_answer_the_next(monkeypatch):
+    with open_sandbox("namespaces") as box:
+        with monkeypatch.context() as patch:
+            patch.setattr(boxes, "collect", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                box.run(["sh", "-c", "exit 77"])
+        with pytest.raises(SandboxError, match="a command was interrupted"):
+            box.run(["sh", "-c", "exit 5"])
+        with pytest.raises(SandboxError, match="open another"):
+            box.run(["true"])
+
+
+def test_a_sandbox_closed_by_another_thread_says_so():
+    with open_sandbox("namespaces") as box:
+        closing = threading.Timer(0.2, box.close)
+        closing.start()
+        with pytest.raises(SandboxError):
+            box.run(["sleep", "30"])
+        closing.join()
+
+
 def test_a_kill_that_comes_late_is_not_for_the_next_command():
     with open_sandbox("namespaces") as box:
         for number in (1, 2):

@@ -32,7 +32,7 @@ def test_many_cycles_of_everything(nothing_left):
         pool.open().close()
         with pool.open() as box, box.shell() as shell:  # what is opened once and stays, such as a module's own files
             shell.run("true", timeout=60)
-        before = state()
+        before = wait_for_filler(pool)
         memory = resident()
         for i in range(CYCLES):
             with pool.open() as box:
@@ -43,11 +43,11 @@ def test_many_cycles_of_everything(nothing_left):
                         assert shell.run("cat f; sleep 300 & true", timeout=60).stdout == b"%d" % i
                         box.restore(snapshot)
         assert wait_for_filler(pool) == before
-    assert resident() < memory + 40 << 20
+    assert resident() < memory + (40 << 20)
 
 
 def wait_for_filler(pool: Pool) -> dict[str, object]:
-    """The state when the pool is full again, as it was before."""
+    """The state when the pool is full."""
     with pool._changed:
         assert pool._changed.wait_for(lambda: len(pool._ready) == 2, timeout=60)
     return state()

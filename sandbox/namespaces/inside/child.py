@@ -2,7 +2,8 @@
 
 A process for the next command is forked in advance. By the time it is asked for it has joined the control groups and
 has no rights any more; it waits at a socket for one datagram of the host, marshal of (argv, cwd, env) with the
-descriptors of stdin, stdout and stderr. There it says what kept the command from starting; else the socket just ends.
+descriptors of stdin, stdout and stderr, and of a file that holds the marshal if no datagram does. There it says what
+kept the command from starting; else the socket just ends.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def wait(config: dict[str, Any], groups: list[int], socket: int) -> NoReturn:
     arguments, fds = receive(host)
     if not broken:
         try:
-            for target, fd in enumerate(fds):
+            if len(fds) == 4:
+                arguments = os.read(fds[3], os.fstat(fds[3]).st_size)
+            for target, fd in enumerate(fds[:3]):
                 os.dup2(fd, target)
             os.closerange(socket + 1, 1 << 20)
             os.chdir(WORK)
@@ -104,6 +107,7 @@ def job(config: dict[str, Any], groups: list[int], fds: list[int], failure: int)
         null = os.open("/dev/null", os.O_RDONLY)
         failure = _place([null, stdout, stderr, emit, *link, payload, failure])
         _drop(config, failure + 1)
+        _check(_prctl(_PR_SET_DUMPABLE, 1), "dumpable")  # no new program starts, and its /proc files are to be its own
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code, data = prepare(failure - 1)
@@ -139,4 +143,5 @@ def _drop(config: dict[str, Any], keep: int) -> None:
             fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
             os.write(fd, text.encode())
             os.close(fd)
+        _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")
     drop(config, keep)
