@@ -171,11 +171,10 @@ def load(name: str, **options: Any) -> Benchmark:
 
     Raises KeyError for a name, and TypeError for an option, that there is not.
     """
-    factory, known = _factory(name), inspect.signature(_factory(name)).parameters
-    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values())
-    if not takes_any and (unknown := [option for option in options if option not in known]):
+    known = option_names(name)
+    if unknown := [option for option in options if option not in known]:
         raise TypeError(f"{name} has no option {unknown[0]!r}; there are: {', '.join(known)}")
-    return factory(**options)
+    return _factory(name)(**options)
 
 
 def option_names(name: str) -> tuple[str, ...]:

@@ -72,9 +72,8 @@ class Exercism(FunctionBenchmark):
                 continue
             row = PlacedRow(json.loads(config.read_text()), str(config))
             files = row["files"]
-            if chain is None or chain.tests(
-                _read(folder, _test_files(files))
-            ):  # in one exercise tests are the solution
+            # In one exercise tests are the solution.
+            if chain is None or chain.tests(_read(folder, _test_files(files))):
                 yield PlacedRow({"folder": folder, "files": files}, str(folder))
 
     def folder(self) -> Path:

@@ -111,7 +111,7 @@ class ShellSession(GuardedShell):
                     self._start()
                     text = shell.reopening(self._state) + text
                 return self._run(text.encode(errors="surrogateescape"), token, timeout, started)
-            except SandboxError:
+            except BaseException:  # an interrupt, too: what the command still says would be the next one's
                 self._end()
                 raise
 

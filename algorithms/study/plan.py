@@ -66,7 +66,7 @@ SETTINGS = {
             "model.path=./runs/ten",
             "env.kwargs.functions=10",
             "env.kwargs.n_bugs=10",
-            "rollout.max_response_tokens=256",  # ten edits have at most 211
+            "rollout.max_response_tokens=256",  # ten right edits have at most 211 (40 tasks)
         ),
     ),
     "built-in": Setting("the built-in run: three bugs, two turns, 40 steps of 8 groups of 16", "success", ()),

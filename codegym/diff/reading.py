@@ -15,8 +15,8 @@ from codegym.diff.model import Change, Hunk, Only
 from codegym.diff.syntax import broken, changes_of, compare
 from codegym.spans import Span
 
-#: Readings kept, of texts of up to so many bytes together. Sampled replies often say the same: of the changed files of
-#: a step of the built-in run half have been read for another trajectory of the group.
+#: Readings kept, of texts of up to so many bytes together. Sampled replies often say the same: of the changes of a step
+#: of the built-in run 29 % (step 1) to 71 % (step 40) had been made by another trajectory of the group.
 MOST_KEPT, MOST_BYTES_KEPT = 512, 1 << 15
 
 

@@ -142,9 +142,8 @@ def _create(
     mounts += [Mount(path, None, type="volume", read_only=True) for path in volumes]
     memory = limits.memory_bytes + ALLOWANCE
     tmpfs = {"/box": f"rw,exec,nosuid,nodev,size={disk},mode=755"}
-    if is_podman(
-        api
-    ):  # it refuses a limit on inodes, and would mount these itself, for all to write and without a size
+    if is_podman(api):
+        # It refuses a limit on inodes, and would mount these itself, for all to write and without a size.
         temporary = f"rw,nosuid,nodev,size={disk},mode=1777"
         tmpfs |= {"/run": "ro,nosuid,nodev,size=4k,mode=555", "/tmp": temporary, "/var/tmp": temporary}
     else:

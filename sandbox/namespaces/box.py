@@ -141,12 +141,14 @@ class Box:
         try:
             if self._waiting.become(what, fds):
                 return
+            self._running = False  # it has begun nowhere
             self.request(("waiting",))
+            self._running = True
             if self._waiting.become(what, fds):
                 return
+            self._running = False
         except OSError as error:
             raise self._failed(f"a command cannot be sent ({error.strerror})") from error
-        self._running = False
         raise SandboxError("no process can be started inside: the machine is full")
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Structured diffs: known answers, the bytes they promise, where they fall back, what git says to them."""
+"""Structured diffs: known answers, the bytes they promise, where they fall back."""
 
 import json
 import os
@@ -19,6 +19,7 @@ from codegym.diff.lines import cut_lines
 from codegym.diff.trees import parse
 from codegym.edits import EditError, apply_edits
 from codegym.spans import Origin, Span, reply_bytes
+from tests.codegym.patching import patched
 from tests.pace import at_most
 
 SCHEMA = json.loads((Path(codegym.diff.__file__).parent / "schema.json").read_text())
@@ -388,114 +389,6 @@ def test_every_process_says_the_same():
     assert len(said) == 1
 
 
-# Patches
-
-
-def git(where: Path, *argv: str, patch: str = "") -> None:
-    done = subprocess.run(
-        ["git", "-c", "core.autocrlf=false", *argv],
-        cwd=where, input=patch.encode("utf-8", "surrogateescape"), capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
-def write(where: Path, files: dict[str, bytes]) -> None:
-    for path, data in files.items():
-        (where / path).parent.mkdir(parents=True, exist_ok=True)
-        (where / path).write_bytes(data)
-
-
-def read(where: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(where)): path.read_bytes()
-        for path in where.rglob("*")
-        if path.is_file() and ".git" not in path.relative_to(where).parts
-    }
-
-
-MANY = b"".join(b"line %d\n" % k for k in range(40))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ({"café.py": b"x\n", "sp ace.py": b"x\n", 't\tab"q\\.py': b"x\n", "n\newline": b"x\n"},
-         {"café.py": b"y\n", "sp ace.py": b"y\n", 't\tab"q\\.py': b"y\n", "n\newline": b"y\n"}),
-        ({"sp ace": b"gone\n"}, {"new one": b"", "d/e f": b"come\n"}),
-        ({"a": b"x\ny"}, {"a": b"x\nz"}),
-        ({"a": b"x\ny"}, {"a": b"x\ny\n"}),
-        ({"a": b"x\ny\n"}, {"a": b"x\ny"}),
-        ({"a": b"x\ny"}, {"a": b"x\ny\nz"}),
-        ({"a": b""}, {"a": b"x"}),
-        ({"a": b"x"}, {"a": b""}),
-        ({"a": b"x\n", "e": b""}, {"b": b"x\n"}),
-        ({"a": b"x\0y" * 100, "c": b"text\n"}, {"a": b"x\0z" * 90, "b": b"\0", "c": b"\0text\n"}),
-        ({"a": b"x\0"}, {"b": b"x\0"}),
-        ({"a": b"a\r\nb\rc\x0c\n\xff\x85\n"}, {"a": b"a\r\nb\rd\x0c\n\xff\x86\n"}),
-        ({"a": MANY}, {"a": MANY.replace(b"line 3\n", b"").replace(b"line 9\n", b"9\n10\n")[:-1]}),
-        ({"a": MANY}, {"a": b"top\n" + MANY.replace(b"line 20", b"line xx") + b"end\n"}),
-    ],
-)  # fmt: skip
-def test_git_takes_our_patch(tmp_path, old, new):
-    git(tmp_path, "init", "-q")
-    write(tmp_path, old)
-    patch = unified(diff_files(old, new), old)
-    git(tmp_path, "apply", "--whitespace=nowarn", "-", patch=patch)
-    assert read(tmp_path) == new
-
-
-@settings(deadline=None)
-@given(st.lists(st.sampled_from([b"a\n", b"b\n", b"a", b"\r\n"])).map(b"".join), st.integers(0, 10**6))
-def test_patches_of_edits_count_their_lines(old, seed):
-    rng = random.Random(seed)
-    lines = old.split(b"\n")
-    for _ in range(rng.randint(1, 3)):
-        at = rng.randint(0, len(lines))
-        lines[at : at + rng.randint(0, 2)] = [b"c", b"a"][: rng.randint(0, 2)]
-    new = b"\n".join(lines)
-    patch = unified(diff_files({"a": old}, {"a": new}), {"a": old}).encode()
-    assert patched(old, patch) == new
-
-
-def patched(old: bytes, patch: bytes) -> bytes:
-    """A reader of our patches that trusts nothing but their text."""
-    lines = old.split(b"\n")
-    have = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-    out: list[bytes] = []
-    position = 0
-    rows = patch.split(b"\n")[:-1]
-    k = 0
-    while k < len(rows):
-        if not rows[k].startswith(b"@@"):
-            k += 1
-            continue
-        before, after = (tuple(map(int, part[1:].split(b","))) for part in rows[k].split(b" ")[1:3])
-        start = before[0] - (before[1] > 0)
-        out += have[position:start]
-        assert len(out) == after[0] - (after[1] > 0)
-        position, written = start, len(out)
-        k += 1
-        while k < len(rows) and not rows[k].startswith(b"@@"):
-            sign, text = rows[k][:1], rows[k][1:] + b"\n"
-            if k + 1 < len(rows) and rows[k + 1].startswith(b"\\"):
-                text = text[:-1]
-                k += 1
-            k += 1
-            if sign != b"+":
-                assert have[position] == text
-                position += 1
-            if sign != b"-":
-                out.append(text)
-        assert (position - start, len(out) - written) == (before[1], after[1])
-    return b"".join(out + have[position:])
-
-
-def test_binary_files_are_declared():
-    diff = diff_files({"a": b"\0"}, {"a": b"\0\0"})
-    assert diff.files[0].note == "binary"
-    assert "GIT binary patch" in unified(diff, {"a": b"\0"})
-
-
 # Serialisation
 
 
@@ -523,11 +416,3 @@ def test_languages_go_by_name():
     assert [language_of(path) is not None for path in ("a.py", "d.py/x", "b.pyi", "py", ".py", "a.txt")] == [
         True, False, True, False, True, False,
     ]  # fmt: skip
-
-
-def test_a_patch_needs_no_syntax():
-    new = OLD.replace(b"return", b"yield")
-    full, bare = (diff_files({"a.py": OLD}, {"a.py": new}, syntax=syntax).files[0] for syntax in (True, False))
-    assert [(hunk.old, hunk.new, hunk.text) for hunk in bare.hunks] == [(h.old, h.new, h.text) for h in full.hunks]
-    assert (bare.changes, bare.parsed, bare.note) == ((), False, "syntax was not asked for")
-    assert unified(Diff((bare,)), {"a.py": OLD}) == unified(Diff((full,)), {"a.py": OLD})

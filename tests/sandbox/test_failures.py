@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import SandboxError, open_sandbox
+from sandbox import session as sessions
 from sandbox.namespaces import box as boxes
 from sandbox.namespaces import family
 
@@ -83,6 +84,18 @@ def test_a_command_that_was_interrupted_does_not_answer_the_next(monkeypatch):
             box.run(["sh", "-c", "exit 5"])
         with pytest.raises(SandboxError, match="open another"):
             box.run(["true"])
+
+
+def test_a_shell_command_that_was_interrupted_ends_its_shell(monkeypatch):
+    with open_sandbox("namespaces") as box:
+        shell = box.shell()
+        with monkeypatch.context() as patch:
+            patch.setattr(sessions, "collect", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                shell.run("echo OLD")
+        with pytest.raises(SandboxError, match="this shell is closed"):
+            shell.run("echo NEW")
+        assert box.run(["echo", "lives"]).stdout == b"lives\n"
 
 
 def test_a_sandbox_closed_by_another_thread_says_so():
