@@ -10,6 +10,7 @@ Use it through :func:`sandbox.open_sandbox`::
 from __future__ import annotations
 
 import abc
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,11 +75,21 @@ class WorkspaceError(ValueError):
     """A path outside the workspace, or a workspace over its budget: the caller's or the code's doing."""
 
 
-def command(argv: Sequence[str]) -> list[str]:
-    """The ``argv`` of a run as strings. Raises ValueError where it is none."""
-    if not argv or isinstance(argv, str):
+def command(
+    argv: Sequence[str], cwd: str | os.PathLike[str], env: Mapping[str, str] | None
+) -> tuple[list[str], str, dict[str, str]]:
+    """What a run is asked for, as plain strings. Raises ValueError where it is no command, TypeError for no folder."""
+    if not argv or isinstance(argv, (str, bytes)):
         raise ValueError("argv must be a non-empty list of strings, e.g. ['sh', '-c', 'make']")
-    return [str(argument) for argument in argv]
+    given = dict(env or {})
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise ValueError(f"env must map strings to strings, and {name!r} is {value!r}")
+    return [_text(argument) for argument in argv], os.fspath(cwd), given
+
+
+def _text(given: object) -> str:
+    return os.fsdecode(given) if isinstance(given, (bytes, os.PathLike)) else str(given)
 
 
 class Snapshot(abc.ABC):
@@ -147,10 +158,13 @@ class Sandbox(abc.ABC):
         *,
         stdin: bytes = b"",
         timeout: float | None = None,
-        cwd: str = ".",
+        cwd: str | os.PathLike[str] = ".",
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
-        """Run one command to its end. When its main process ends, whatever else it started is killed."""
+        """Run one command to its end. When its main process ends, whatever else it started is killed.
+
+        Raises ValueError where ``argv`` is no list of arguments, or ``env`` holds what is no string.
+        """
 
     @abc.abstractmethod
     def write(self, files: Mapping[str, bytes]) -> None:

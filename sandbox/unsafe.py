@@ -147,10 +147,10 @@ class UnsafeSandbox(Sandbox):
         *,
         stdin: bytes = b"",
         timeout: float | None = None,
-        cwd: str = ".",
+        cwd: str | os.PathLike[str] = ".",
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
-        asked = command(argv)
+        asked, folder, variables = command(argv, cwd, env)
         self._check()  # before a lock that in a fork of the opener may never be free
         with self._lock:
             self._check()
@@ -158,7 +158,7 @@ class UnsafeSandbox(Sandbox):
             given = anonymous(stdin)
             try:
                 try:
-                    process = _spawn(asked, os.path.join(self._work, cwd), (given, out, err), self._work, env or {})
+                    process = _spawn(asked, os.path.join(self._work, folder), (given, out, err), self._work, variables)
                 except (OSError, ValueError) as error:
                     code = 127 if isinstance(error, FileNotFoundError) else 126
                     return ExecResult(code, b"", f"{asked[0]}: {error}\n".encode(), False, False, False, 0.0, 0.0)

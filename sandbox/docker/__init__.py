@@ -69,10 +69,10 @@ class DockerSandbox(Sandbox):
         *,
         stdin: bytes = b"",
         timeout: float | None = None,
-        cwd: str = ".",
+        cwd: str | os.PathLike[str] = ".",
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
-        asked = command(argv)
+        asked, folder, variables = command(argv, cwd, env)
         if len(stdin) > _STDIN_BYTES:
             raise ValueError(f"stdin holds {len(stdin)} bytes, Docker takes {_STDIN_BYTES}: write it to a file instead")
         self._check()  # before a lock that in a fork of the opener may never be free
@@ -82,7 +82,7 @@ class DockerSandbox(Sandbox):
             cap = self.limits.output_bytes
             kept: dict[int, list[bytes]] = {OUT: [], ERR: []}
             last = b""
-            request = ("run", asked, cwd, {**self._environment, **(env or {})}, float(wall), cap)
+            request = ("run", asked, folder, {**self._environment, **variables}, float(wall), cap)
             for kind, body in self._call(*request, data=[stdin], patience=wall + _GRACE_S):
                 if kind in kept:
                     kept[kind].append(body)

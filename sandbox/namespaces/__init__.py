@@ -55,10 +55,10 @@ class NamespaceSandbox(Sandbox):
         *,
         stdin: bytes = b"",
         timeout: float | None = None,
-        cwd: str = ".",
+        cwd: str | os.PathLike[str] = ".",
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
-        asked = command(argv)
+        asked, folder, variables = command(argv, cwd, env)
         with self._alone():
             with self._box.workspace() as root:
                 os.fchmod(root, 0o755)  # an earlier command may have closed its own workspace
@@ -68,7 +68,7 @@ class NamespaceSandbox(Sandbox):
             given = [anonymous(stdin), out_write, err_write]
             try:
                 try:
-                    self._box.command((asked, cwd, {**self._sight.environment(), **(env or {})}), given)
+                    self._box.command((asked, folder, {**self._sight.environment(), **variables}), given)
                 finally:
                     for fd in given:
                         os.close(fd)

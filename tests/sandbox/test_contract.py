@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,20 @@ def test_environment_and_folder(box, monkeypatch):
     assert b"GIVEN=1" in result.stdout
     assert result.stdout.endswith(b"x\n")
     assert b"hunter2" not in result.stdout
+
+
+def test_paths_and_bytes_are_arguments(box):
+    box.write({"sub/x": b"1"})
+    assert box.run([Path("/bin/cat"), b"x"], cwd=Path("sub")).stdout == b"1"
+
+
+def test_what_is_no_command_is_told(box):
+    for argv in ([], "ls", b"ls"):
+        with pytest.raises(ValueError, match="argv must be a non-empty list"):
+            box.run(argv)
+    with pytest.raises(ValueError, match="env must map strings to strings, and 'PORT' is 8000"):
+        box.run(["true"], env={"PORT": 8000})
+    assert box.run(["true"]).exit_code == 0
 
 
 def test_a_program_is_looked_for_in_all_of_its_path(box):
