@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -39,11 +40,14 @@ def attempt(jail, code: str, *argv: str):
 
 
 # B1, B7
+LATE = "(until [ -e go ]; do sleep 0.02; done; echo late > late) &"
+
+
 @pytest.mark.parametrize(
     "command",
     [
         "while true; do sleep 1; done & setsid sleep 300 & sleep 300 & wait",
-        "(sleep 1; echo late > late) & sleep 300",
+        f"{LATE} setsid sh -c '{LATE} sleep 300' & sleep 300",
         "trap '' TERM INT HUP; sleep 300; sleep 300",
         "sleep 300 & kill -STOP $!; kill -STOP $$",
         "setsid sh -c 'setsid sleep 300 & setsid sleep 300' & sleep 300",
@@ -52,8 +56,14 @@ def attempt(jail, code: str, *argv: str):
 )
 def test_a_time_out_kills_everything(jail, command):
     assert jail.run(["sh", "-c", command], timeout=0.5).timed_out
+    if LATE in command:
+        jail.write({"go": b""})
+        time.sleep(0.2)  # for whoever waits for it to see it
+        assert "late" not in jail.export()
+        jail.run(["sh", "-c", f"{LATE} wait"], timeout=60)  # it does appear where nothing is killed
+        assert jail.export()["late"] == b"late\n"
+        jail.run(["rm", "go", "late"])
     assert alive(jail) == []
-    assert "late" not in jail.export()
 
 
 @pytest.mark.parametrize("command", ["setsid sleep 300 & echo", "(sleep 300 &); true", "sleep 300 & kill -STOP $!"])
@@ -320,6 +330,66 @@ print(json.dumps(got))
     assert str(Path(__file__).parents[2]).encode() not in arguments
 
 
+# In a shell: takes a descriptor of the commands' /proc and tries to open the memory of every process there, again and
+# again. Those that are no command yet have the interpreter's name before and after.
+WATCH = r"""
+import json, os, socket
+server = socket.socket(socket.AF_UNIX)
+server.bind("s")
+server.listen()
+os.mkdir("listens")
+peer, _ = server.accept()
+proc = socket.recv_fds(peer, 1, 1)[1][0]
+peer.close()
+found = {}
+def name(pid):
+    return os.read(os.open(pid + "/comm", os.O_RDONLY, dir_fd=proc), 99).decode().strip()
+while not os.path.exists("end"):
+    for pid in filter(str.isdigit, os.listdir(proc)):
+        try:
+            before = name(pid)
+        except OSError:
+            continue
+        key = "PID 1" if pid == "1" else before
+        found[key] = found.get(key, False)
+        for mode in (os.O_RDONLY, os.O_RDWR):
+            try:
+                os.close(os.open(pid + "/mem", mode, dir_fd=proc))
+                found[key] |= before == name(pid)
+            except OSError:
+                pass
+        open("seen-" + key.replace(" ", ""), "w").close()
+    os.closerange(proc + 1, proc + 99)
+print(json.dumps(found))
+"""
+GIVE = r"""
+import os, socket
+peer = socket.socket(socket.AF_UNIX)
+peer.connect("s")
+socket.send_fds(peer, [b"x"], [os.open("/proc", os.O_RDONLY)])
+peer.recv(1)
+"""
+
+
+def test_a_process_is_out_of_reach_of_code_that_has_its_proc(jail):
+    """Code of the same uid that was handed the commands' /proc: PID 1 and what waits for a command stay closed."""
+    with jail.shell() as shell:
+        jail.write({"watch.py": WATCH.encode()})
+        shell.run("python3 watch.py > found & until [ -e listens ]; do sleep 0.01; done", timeout=60)
+        assert jail.run(["python3", "-c", GIVE], timeout=60).exit_code == 0
+        waiting = Path(PYTHON).name[:15]
+        while f"seen-{waiting}" not in jail.export():
+            pass
+        jail.run(["sh", "-c", "until [ -e seen-sh ]; do sleep 0.01; done"], timeout=60)
+        for _ in range(10):
+            jail.run(["sleep", "0.01"], timeout=60)
+        jail.write({"end": b""})
+        found = json.loads(shell.run("wait; cat found", timeout=60).stdout)
+    assert (found["PID 1"], found[waiting]) == (False, False)
+    # The control. Without a control group commands have user namespaces, which keep them from each other too.
+    assert found["sh"] is (jail.cgroup_version > 0)
+
+
 DENIED = {  # name: (x86_64, aarch64, arguments)
     "ptrace(TRACEME)": (101, 117, (0, 0, 0, 0)),
     "unshare(NEWUSER)": (272, 97, (0x10000000,)),
@@ -347,7 +417,8 @@ DENIED = {  # name: (x86_64, aarch64, arguments)
 
 
 def test_system_calls_are_denied(jail):
-    """EPERM or ENOSYS for every one; the control is that the filter and not a missing right answers: see errno."""
+    """EPERM or ENOSYS for every one, by the filter or for want of a right: test_seccomp.py has the filter alone, and
+    test_controls.py shows that these calls work outside."""
     column = {"x86_64": 0, "aarch64": 1}[os.uname().machine]
     calls = {name: [row[column], *row[2]] for name, row in DENIED.items()}
     if column == 0:

@@ -123,7 +123,8 @@ def test_the_session_survives_its_shell(shell, command, code):
         "sleep NAP; touch late",
         "while :; do :; done; touch late",
         "trap '' TERM INT HUP; sleep NAP; touch late",
-        "setsid sleep NAP & (sleep NAP; touch late) & cat fifo",
+        "(until [ -e go ]; do sleep 0.02; done; touch late) & cat fifo",
+        "setsid sleep NAP & setsid sh -c 'until [ -e go ]; do sleep 0.02; done; touch late' & cat fifo",
         "exec sleep NAP",
         "bomb() { bomb | bomb & }; bomb; sleep NAP",
         "kill -STOP $$",
@@ -139,6 +140,9 @@ def test_a_time_out_kills_what_the_command_started_and_nothing_else(shell, box, 
     assert sleeping(shell, NAP) == "0\n"
     if "bomb" not in command:  # which may have to be ended by ending all
         assert sleeping(shell, EARLIER) == "1\n"
+    box.write({"go": b""})
+    if "go" in command:
+        time.sleep(0.2)  # for whoever waits for it to see it
     assert "late" not in box.export()
 
 
