@@ -2,8 +2,9 @@
 https://arxiv.org/abs/2308.01861). MIT.
 
 Its data is the git repository https://github.com/FudanSELab/ClassEval; ``path`` may be a clone or its
-``ClassEval_data.json``. Each method of the row's unittest classes is a hidden test; there are no visible ones. Tests
-and class run in two sandboxes without third-party packages, so tasks that share files or need packages do not behave:
+``ClassEval_data.json``. Each method of the row's unittest classes is a hidden test; the visible ones are those that the
+row gives for each method of the class, without those of the class as a whole (12 rows have none of these). Tests and
+class run in two sandboxes without third-party packages, so tasks that share files or need packages do not behave:
 ``codegym check classeval`` leaves them out::
 
     bench = benchmarks.load("classeval", path="ClassEval")
@@ -45,6 +46,7 @@ class ClassEval(FunctionBenchmark):
         imports = [
             line for line in row["import_statement"] if line.split()[1].partition(".")[0] in sys.stdlib_module_names
         ]
+        shown = {method["test_class"] for method in row["methods_info"]}
         return function_task(
             self.name,
             row["task_id"],
@@ -55,4 +57,5 @@ class ClassEval(FunctionBenchmark):
                 used(row["solution_code"], row["test"]), setup="\n".join([*imports, RUN, row["test"]]), in_place=True
             ),
             hidden=unittest_tests(kinds),
+            visible=unittest_tests(kind for kind in kinds if kind.name in shown),
         )

@@ -3,7 +3,8 @@
 Their data are git repositories: https://github.com/exercism/python (or ``javascript``, ...) for ``exercism``, and
 https://github.com/Aider-AI/polyglot-benchmark for ``aider-polyglot``; ``path`` is a clone. The workspace is the
 exercise's stub, the prompt its instructions, each test of its test files a hidden one, those that the track marks as
-skipped too; there are no visible ones::
+skipped too. Whoever solves an exercise has its test files, and Aider's benchmark shows what they say after the first
+try, so the same tests are the visible ones, by their verdicts::
 
     bench = benchmarks.load("exercism", path="exercism-go", language="go")
 
@@ -103,13 +104,15 @@ class Exercism(FunctionBenchmark):
         from benchmarks.grading.remote import Suite
 
         tree = ast.parse("\n".join((folder / path).read_text() for path in files["test"]))
+        tests = unittest_tests([node for node in tree.body if isinstance(node, ast.ClassDef)])
         remote = _imported(tree, [Path(path).stem for path in files["solution"]])
         constants = [f"{name} = _value({name})" for name in remote if name.isupper()]
         return function_task(
             self.name,
             f"{self.name}/{folder.name}",
             suite=Suite(remote, setup="\n".join([*constants, RUN, ast.unparse(tree)]), wall_s=60.0),
-            hidden=unittest_tests([node for node in tree.body if isinstance(node, ast.ClassDef)]),
+            hidden=tests,
+            visible=tests,
             **made,
         )
 
@@ -132,11 +135,13 @@ class Exercism(FunctionBenchmark):
         suite = Suite(
             "exercise", self.language, tuple(files["solution"]), tests, names=tuple(sorted(names)), run_s=60.0
         )
+        cases = [Test(name, "") for name in chain.tests(_read(folder, listed))]
         return function_task(
             self.name,
             f"{self.name}/{self.language}/{folder.name}",
             suite=suite,
-            hidden=[Test(name, "") for name in chain.tests(_read(folder, listed))],
+            hidden=cases,
+            visible=cases,
             language=self.language,
             place=chain.place,
             **made,

@@ -19,6 +19,7 @@ import inspect
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from codegym.edits import Applied
 
 FEEDBACK = ("blind", "exec", "tests")
+FEEDBACK_TESTS = ("visible", "hidden")
 
 
 class _Acted(NamedTuple):
@@ -63,6 +65,9 @@ class CodeEnv(gymnasium.Env[str, str]):
         action_format: how replies say what to do, a name in :mod:`codegym.actions`.
         feedback: what the agent reads after a reply. ``blind``: whether it was applied; ``exec``: also the output
             of commands; ``tests``: also the visible tests' verdict after each change.
+        feedback_tests: the tests that count as visible. ``visible``: those that the task shows; ``hidden``: the hidden
+            ones, for tasks that show none. Feedback then comes from the very tests that grade, ``details`` with the
+            values that they expect included, so an agent can write to them: say so with a result.
         max_turns: replies before the episode is truncated.
         verdict: what the hidden tests pay at the end. ``resolved``: 1 if all pass, else 0; ``score``: the share.
         verdict_noise: chance that a hidden test's result is paid the wrong way round, drawn from the episode's seed and
@@ -86,6 +91,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         split: str = "train",
         action_format: str = "xml",
         feedback: str = "tests",
+        feedback_tests: str = "visible",
         max_turns: int = 8,
         max_seconds: float | None = None,
         verdict: str = "resolved",
@@ -97,10 +103,13 @@ class CodeEnv(gymnasium.Env[str, str]):
         render_mode: str | None = None,
         **benchmark_options: Any,
     ) -> None:
-        if feedback not in FEEDBACK:
-            raise ValueError(f"feedback={feedback!r} is unknown; there are: {', '.join(FEEDBACK)}")
-        if verdict not in VERDICTS:
-            raise ValueError(f"verdict={verdict!r} is unknown; there are: {', '.join(VERDICTS)}")
+        for name, value, known in (
+            ("feedback", feedback, FEEDBACK),
+            ("feedback_tests", feedback_tests, FEEDBACK_TESTS),
+            ("verdict", verdict, VERDICTS),
+        ):
+            if value not in known:
+                raise ValueError(f"{name}={value!r} is unknown; there are: {', '.join(known)}")
         _check_types(
             max_turns=(max_turns, Integral, "a whole number"),
             max_seconds=(0 if max_seconds is None else max_seconds, Real, "a number, or None for no limit"),
@@ -122,7 +131,8 @@ class CodeEnv(gymnasium.Env[str, str]):
         self._format = actions.get(action_format)
         self._owned = isinstance(benchmark, str)
         self.benchmark = sharing.lease(benchmark, benchmark_options) if isinstance(benchmark, str) else benchmark
-        self.split, self.feedback, self.render_mode = split, feedback, render_mode
+        self.split, self.render_mode = split, render_mode
+        self.feedback, self.feedback_tests = feedback, feedback_tests
         self.max_turns, self.max_seconds = max_turns, max_seconds
         self.step_reward, self.invalid_penalty, self.instructions = step_reward, invalid_penalty, instructions
         self.tolerant, self.verdict, self.verdict_noise = tolerant, verdict, verdict_noise
@@ -144,7 +154,8 @@ class CodeEnv(gymnasium.Env[str, str]):
         Raises KeyError or IndexError for a task that does not exist, ValueError for another option.
         """
         super().reset(seed=seed)
-        self.task = self._choose(options or {})
+        task = self._choose(options or {})
+        self.task = replace(task, visible=task.hidden) if self.feedback_tests == "hidden" else task
         if self._files is not None:
             self._files.close()
         self._files = EpisodeFiles(self.task)
@@ -182,11 +193,12 @@ class CodeEnv(gymnasium.Env[str, str]):
         diff = self._diff(before, applied) if state != state_before else Diff()
         tell = self.feedback == "tests" and error is None and (read.kind == "edit" or state != state_before)
         check = final = stop = None
-        if trouble is None and (tell or self.step_reward):
+        if trouble is None and task.visible and (tell or self.step_reward):
             check, trouble = self._test("check", state)
         if check is not None:
-            terms["step"] = self.step_reward * texts.passed(task, check) / max(1, len(task.visible))
-            lines += texts.tests_lines(task, check) if tell else []
+            terms["step"] = self.step_reward * texts.passed(task, check) / len(task.visible)
+        if trouble is None and tell:
+            lines += texts.tests_lines(task, check)
         if trouble is None:
             stop = self._end(read.kind, check)
         if stop is not None:
@@ -256,9 +268,10 @@ class CodeEnv(gymnasium.Env[str, str]):
         """The verdict of the visible (``check``) or hidden (``grade``) tests, or None and what went wrong."""
         assert self.task is not None
         assert self._files is not None
-        if kind == "check" and state in self._checks:
+        hidden = self.feedback_tests == "hidden"  # then both are one verdict
+        if (kind == "check" or hidden) and state in self._checks:
             return self._checks[state], None
-        run = self.benchmark.check if kind == "check" else self.benchmark.grade
+        run = self.benchmark.check if kind == "check" and not hidden else self.benchmark.grade
         try:
             with self._timed("tests"):
                 grade = run(self.task, self._files.now)
@@ -277,7 +290,7 @@ class CodeEnv(gymnasium.Env[str, str]):
         assert self.task is not None
         if kind == "submit":
             return "submitted"
-        if self.feedback == "tests" and check is not None and self.task.visible and check.resolved:
+        if self.feedback == "tests" and check is not None and check.resolved:
             return "solved"
         if self._turn >= self.max_turns:
             return "max_turns"

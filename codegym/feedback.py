@@ -44,8 +44,13 @@ def _top(workspace: Workspace) -> list[str]:
     return [*(f'<folder path="{name}"/> ({count} files)' for name, count in sorted(inside.items())), *sorted(files)]
 
 
-def tests_lines(task: Task, grade: Grade) -> list[str]:
-    """``tests: P of N pass``, then up to ``DETAILS`` lines about failing ones, in the task's order."""
+def tests_lines(task: Task, grade: Grade | None) -> list[str]:
+    """``tests: P of N pass``, then up to ``DETAILS`` lines about failing ones, in the task's order.
+
+    ``grade`` is None for a task that shows no tests, and then the line says that.
+    """
+    if grade is None:
+        return ["tests: this task shows none"]
     failing = [test.id for test in task.visible if grade.tests.get(test.id) != "passed"]
     details = [grade.details[name] for name in failing if name in grade.details]
     return [f"tests: {passed(task, grade)} of {len(task.visible)} pass", *details[:DETAILS]]

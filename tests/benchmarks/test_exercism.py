@@ -48,29 +48,22 @@ class Account:
         if n < 0: raise ValueError("less")
         self.sum += n
 """
+FILES = {"solution": ["bank.py"], "test": ["bank_test.py"], "example": [".meta/example.py"], "editor": ["rates.py"]}
+BANK_FILES = {
+    "bank.py": "def limit(): pass\n",
+    "rates.py": "RATE = 1\n",
+    "bank_test.py": TEST,
+    ".meta/example.py": EXAMPLE,
+    ".docs/instructions.md": "# Instructions\n\nKeep accounts.\n",
+    ".meta/config.json": json.dumps({"files": FILES}),
+}
 
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CODEGYM_HOME", str(tmp_path / "home"))
     folder = tmp_path / "exercises" / "practice" / "bank"
-    for path, text in {
-        "bank.py": "def limit(): pass\n",
-        "rates.py": "RATE = 1\n",
-        "bank_test.py": TEST,
-        ".meta/example.py": EXAMPLE,
-        ".docs/instructions.md": "# Instructions\n\nKeep accounts.\n",
-        ".meta/config.json": json.dumps(
-            {
-                "files": {
-                    "solution": ["bank.py"],
-                    "test": ["bank_test.py"],
-                    "example": [".meta/example.py"],
-                    "editor": ["rates.py"],
-                }
-            }
-        ),
-    }.items():
+    for path, text in BANK_FILES.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     (folder.parent / "README.md").write_text("")
@@ -85,6 +78,7 @@ def test_an_exercise(clone: Path) -> None:
     assert "bank.py" in task.prompt
     assert sorted(task.workspace) == ["bank.py", "rates.py"]
     assert [test.id for test in task.hidden] == ["BankTest.test_pay", "BankTest.test_limit", "BankTest.test_less"]
+    assert task.visible == task.hidden  # they are public
     right = {**task.workspace, **task.meta["fixed"]}
     assert bench.grade(task, right).resolved, bench.grade(task, right)
     assert not bench.grade(task, task.workspace).resolved
@@ -153,7 +147,9 @@ def test_an_exercise_in_javascript(tmp_path: Path) -> None:
     bench = benchmarks.load("aider-polyglot", path=tmp_path, language="javascript")
     task = bench.task("aider-polyglot/javascript/bank")
     assert sorted(task.workspace) == ["bank.js", "rates.js"]
-    assert [test.id for test in task.hidden] == ["pays", "less", "later", "each %d"]
+    assert (
+        [test.id for test in task.visible] == [test.id for test in task.hidden] == ["pays", "less", "later", "each %d"]
+    )
     assert bench.grade(task, {**task.workspace, **task.meta["fixed"]}).resolved
     assert not bench.grade(task, task.workspace).resolved
     late = {**task.workspace, "bank.js": BANK.replace("'less'", "'more'").encode()}

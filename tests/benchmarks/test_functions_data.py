@@ -164,10 +164,12 @@ CLASS = {
     "        if n < 0: raise ValueError('less')\n        self.sum += n\n        return self\n",
     "import_statement": ["import datetime", "import numpy as np"],
     "class_name": "Account",
-    "test_classes": ["AccountTest"],
+    "test_classes": ["AccountTest", "AccountTestMain"],
+    "methods_info": [{"method_name": "pay", "test_class": "AccountTest"}],
     "test": "import unittest\nclass AccountTest(unittest.TestCase):\n    def setUp(self):\n        self.a = Account()\n"
     "    def test_pay(self):\n        self.assertEqual(self.a.pay(3).pay(4).sum, 7)\n"
-    "    def test_less(self):\n        with self.assertRaises(ValueError):\n            self.a.pay(-1)\n",
+    "    def test_less(self):\n        with self.assertRaises(ValueError):\n            self.a.pay(-1)\n"
+    "class AccountTestMain(unittest.TestCase):\n    def test_main(self):\n        self.assertEqual(Account().sum, 0)\n",
 }
 
 
@@ -176,7 +178,9 @@ def test_classeval(place: Path) -> None:
     (place / "data" / "ClassEval_data.json").write_text(json.dumps([CLASS]))
     bench = benchmarks.load("classeval", path=place)
     task = bench.task("ClassEval_900")
-    assert [test.id for test in task.hidden] == ["AccountTest.test_pay", "AccountTest.test_less"]
+    shown = ["AccountTest.test_pay", "AccountTest.test_less"]
+    assert [test.id for test in task.visible] == shown
+    assert [test.id for test in task.hidden] == [*shown, "AccountTestMain.test_main"]
     skips = "import unittest\nclass Account:\n    def __init__(self): raise unittest.SkipTest\n"
     behaves(
         bench,
