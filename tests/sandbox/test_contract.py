@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import stat
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from sandbox import Limits, SandboxError, WorkspaceError, open_sandbox
+from sandbox import Limits, SandboxError, WorkspaceError, files, open_sandbox
 
 
 def test_a_command_gives_its_status_and_output(box):
@@ -108,9 +110,47 @@ def test_truncation_is_exact(backend, size, truncated, stream):
 
 
 def test_a_gigabyte_of_output_costs_no_memory(backend):
+    def memory(row: str) -> int:
+        """In KiB."""
+        return int(next(r for r in Path("/proc/self/status").read_text().splitlines() if r.startswith(row)).split()[1])
+
     with open_sandbox(backend, Limits(output_bytes=1000)) as box:
+        box.run(["head", "-c", "1000000", "/dev/zero"], timeout=60)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        before = memory("VmRSS")
         result = box.run(["head", "-c", "1000000000", "/dev/zero"], timeout=60)
+        assert memory("VmHWM") < before + 4096
     assert (result.exit_code, result.stdout, result.truncated) == (0, bytes(1000), True)
+
+
+# All that ``unsafe`` promises of processes.
+@pytest.mark.parametrize("end", ["sleep 300", "true", "kill -9 $$"])
+def test_without_isolation_the_end_of_a_command_kills_its_process_group(end):
+    with open_sandbox("unsafe") as box:
+        nap = "sh -c 'trap \"\" TERM INT HUP; while :; do sleep 300; done' & echo $!"
+        away = "setsid sh -c 'touch away; exec sleep 300' & echo $!; until [ -e away ]; do sleep 0.01; done"
+        result = box.run(["sh", "-c", f"{nap}; {away}; {end}"], timeout=0.8)
+    same_group, other_group = map(int, result.stdout.split())
+    assert result.timed_out is (end == "sleep 300")
+    try:
+        for _ in range(600):
+            if not lives(same_group):
+                break
+            time.sleep(0.01)
+        else:
+            pytest.fail("a process of the command's group is alive")
+        assert lives(other_group), "it may promise more than the docs say"
+    finally:
+        for pid in (same_group, other_group):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return False
 
 
 def test_output_is_bytes_and_survives_a_time_out(box):
@@ -150,12 +190,22 @@ def test_paths_outside_are_refused(box, path):
     assert box.export() == {}
 
 
-def test_a_written_file_wins_over_what_stands_there(box, tmp_path):
-    (tmp_path / "kept").write_bytes(b"kept")
-    box.run(["sh", "-c", f"ln -s {tmp_path} d; ln -s {tmp_path}/kept f; mkdir -p g/h; touch g/h/i; touch j; mkfifo k"])
-    box.write({"d/kept": b"1", "f": b"2", "g": b"3", "j/k": b"4", "k": b"5"})
-    assert box.export() == {"d/kept": b"1", "f": b"2", "g": b"3", "j/k": b"4", "k": b"5"}
-    assert (tmp_path / "kept").read_bytes() == b"kept"
+@pytest.fixture
+def secret(box):
+    """A folder outside of the workspace with a file f, on the host and at the same place inside, so that it is in reach
+    of the one who walks over the workspace: in Docker a process of the container."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder, "f").write_bytes(b"SECRET")
+        made = box.run(["sh", "-c", f"mkdir -p {folder} && printf SECRET > {folder}/f && chmod 666 {folder}/f"])
+        assert made.exit_code == 0
+        yield folder
+        assert Path(folder, "f").read_bytes() == box.run(["cat", f"{folder}/f"]).stdout == b"SECRET"
+
+
+def test_a_written_file_wins_over_what_stands_there(box, secret):
+    box.run(["sh", "-c", f"ln -s {secret} d; ln -s {secret}/f f; mkdir -p g/h; touch g/h/i; touch j; mkfifo k"])
+    box.write({"d/f": b"1", "f": b"2", "g": b"3", "j/k": b"4", "k": b"5"})
+    assert box.export() == {"d/f": b"1", "f": b"2", "g": b"3", "j/k": b"4", "k": b"5"}
 
 
 def test_code_cannot_lock_the_host_out(box):
@@ -173,12 +223,55 @@ def test_code_cannot_lock_the_host_out(box):
 # B9
 def test_strange_files_are_left_out_and_do_not_hang(box):
     box.run(["sh", "-c", "mkfifo fifo; ln -s /etc/passwd link; ln -s . loop; ln -s /dev/zero zero; echo 1 > real"])
+    box.run(["python3", "-c", "import socket; socket.socket(socket.AF_UNIX).bind('socket')"])
     deep = "/".join(["d"] * 200)
     box.run(["sh", "-c", f"mkdir -p {deep} && echo 2 > {deep}/leaf"])
     assert box.export() == {"real": b"1\n", f"{deep}/leaf": b"2\n"}
-    for path in ("fifo", "link", "loop/real", "zero", "d"):
+    for path in ("fifo", "socket", "link", "loop/real", "zero", "d"):
         with pytest.raises(FileNotFoundError):
             box.read(path)
+    box.write({"socket": b"3"})
+    assert box.read("socket") == b"3"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_is_left_out_and_not_opened(tmp_path, monkeypatch):
+    """Code inside cannot make one; should the workspace have one, it is not even opened, as with some that acts."""
+    opened = set()
+
+    def watched(name: str, flags: int, parent: int) -> int:
+        if not flags & os.O_DIRECTORY:  # which opens no device
+            opened.add(name)
+        return real(name, flags, parent)
+
+    real = files._open
+    monkeypatch.setattr(files, "_open", watched)
+    for name, number in (("zero", (1, 5)), ("full", (1, 7)), ("terminal", (5, 0)), ("none", (200, 200))):
+        os.mknod(tmp_path / name, stat.S_IFCHR | 0o666, os.makedev(*number))
+    os.mknod(tmp_path / "disk", stat.S_IFBLK | 0o666, os.makedev(7, 0))
+    (tmp_path / "real").write_bytes(b"1")
+    root = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert files.export(root, 1 << 20, 100) == {"real": b"1"}
+        for name in ("zero", "full", "terminal", "none", "disk"):
+            with pytest.raises(FileNotFoundError):
+                files.read(root, name, 1 << 20)
+        assert opened == {"real"}
+    finally:
+        os.close(root)
+
+
+def test_folders_nested_too_deeply_are_an_error_that_ends_nothing(box):
+    deep = "/".join(["d"] * 300)
+    assert box.run(["mkdir", "-p", deep]).exit_code == 0
+    box.write({"f": b"1"})
+    with pytest.raises(WorkspaceError, match="nests folders deeper than 256"):
+        box.export()
+    with pytest.raises(WorkspaceError, match="nested deeper than 256"):
+        box.write({"d": b""})
+    assert box.read("f") == b"1"
+    box.run(["rm", "-r", "d"])
+    assert box.export() == {"f": b"1"}
 
 
 def test_a_sparse_file_is_refused_or_bounded(box, backend):
@@ -202,12 +295,11 @@ def test_export_has_a_budget_of_entries(backend):
 
 
 # B8
-def test_export_cannot_be_raced(box, tmp_path):
-    (tmp_path / "f").write_bytes(b"SECRET")
+def test_export_cannot_be_raced(box, secret):
     box.write({"real/f": b"mine"})
     swap = f"""
 import os, time
-os.symlink({str(tmp_path)!r}, "link")
+os.symlink({secret!r}, "link")
 end = time.monotonic() + 0.7
 while time.monotonic() < end:
     os.rename("real", "d"); os.rename("d", "real")
