@@ -27,7 +27,7 @@ import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from sandbox.base import Limits, Sandbox, SandboxUnavailable
+from sandbox.base import Limits, Sandbox, SandboxError, SandboxUnavailable
 from sandbox.docker import DockerSandbox
 from sandbox.namespaces import NamespaceSandbox
 from sandbox.namespaces.cgroup import REMEDY
@@ -146,6 +146,22 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
     """
     if backend == "unsafe":
         return tuple(Guarantee(name, False, "none", "use backend='namespaces'") for name in GUARANTEES)
+    try:
+        box, holds = _attack(backend)
+    except SandboxError as error:  # as good as none: it opens, and what is run in it fails
+        raise SandboxUnavailable(f"the probe did not run: {error}") from error
+    mechanism = _mechanisms(box)
+    remedy = {"pids": REMEDY, "memory": REMEDY, "cpus": REMEDY} if backend == "namespaces" else {}
+    if isinstance(box, DockerSandbox) and box.podman:
+        remedy["disk"] = "use Docker, or count on the memory limit, which a tmpfs is under"
+    return tuple(
+        Guarantee(n, holds[n], mechanism[n], "" if holds[n] else remedy.get(n, "report it: the sandbox is broken here"))
+        for n in GUARANTEES
+    )
+
+
+def _attack(backend: str) -> tuple[Sandbox, dict[str, bool]]:
+    """A sandbox, closed now, and whether each guarantee held in it. Raises SandboxUnavailable and SandboxError."""
     with contextlib.ExitStack() as stack:
         box = stack.enter_context(open_sandbox(backend, _LIMITS))
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -165,14 +181,7 @@ def probe(backend: str) -> tuple[Guarantee, ...]:
         holds["kill_tree"] = len(alive) <= 2  # PID 1 and the shell itself
         holds["cpus"] = _shares(backend)
         holds["memory"] = box.run(["python3", "-c", _MEMORY], timeout=15).oom
-    mechanism = _mechanisms(box)
-    remedy = {"pids": REMEDY, "memory": REMEDY, "cpus": REMEDY} if backend == "namespaces" else {}
-    if isinstance(box, DockerSandbox) and box.podman:
-        remedy["disk"] = "use Docker, or count on the memory limit, which a tmpfs is under"
-    return tuple(
-        Guarantee(n, holds[n], mechanism[n], "" if holds[n] else remedy.get(n, "report it: the sandbox is broken here"))
-        for n in GUARANTEES
-    )
+    return box, holds
 
 
 def _shares(backend: str) -> bool:

@@ -291,6 +291,6 @@ def unavailable(reason: str) -> SandboxUnavailable:
     """What to say where namespaces do not work."""
     return SandboxUnavailable(
         f"namespaces do not work here ({reason}): {bwrap.INSTALL}, and allow user namespaces "
-        "(sysctl kernel.apparmor_restrict_unprivileged_userns=0; in Docker --security-opt seccomp=unconfined "
-        "--security-opt systempaths=unconfined --cap-add SYS_ADMIN)"
+        "(sysctl kernel.apparmor_restrict_unprivileged_userns=0 user.max_user_namespaces=10000; in Docker "
+        "--security-opt seccomp=unconfined --security-opt systempaths=unconfined --cap-add SYS_ADMIN)"
     )

@@ -81,6 +81,13 @@ def _drop_bounding(last: int) -> None:
         _check(_prctl(_PR_CAPBSET_DROP, capability), "dropping the bounding set")
 
 
+def _change_user(uid: int, gid: int) -> None:
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")  # a change of the uid sets it to what fs.suid_dumpable says
+
+
 def _drop(config: dict[str, Any], keep: int) -> None:
     """Give up in this (child) process whatever untrusted code must not have. The order matters: rights go last.
 
@@ -96,9 +103,7 @@ def _drop(config: dict[str, Any], keep: int) -> None:
             soft, hard = min(soft, ceiling), min(hard, ceiling)
         resource.setrlimit(limit, (soft, hard))
     if config["drop_uid"]:
-        os.setgroups([])
-        os.setresgid(config["gid"], config["gid"], config["gid"])
-        os.setresuid(config["uid"], config["uid"], config["uid"])
+        _change_user(config["uid"], config["gid"])
     header = struct.pack("=2I", 0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
     _check(_libc.capset(header, bytes(24)), "dropping all capabilities")
     _check(_prctl(_PR_SET_NO_NEW_PRIVS, 1), "no_new_privs")

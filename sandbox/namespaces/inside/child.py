@@ -15,6 +15,7 @@ import posix as os
 
 from sandbox.namespaces.init import (
     _PR_SET_DUMPABLE,
+    _change_user,
     _check,
     _command,
     _drop_bounding,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
+_PR_SET_SECUREBITS, _NO_SETUID_FIXUP = 28, 4
 _NEW_MOUNTS, _NEW_USERS, _NEW_NETWORK, _NEW_IPC = 0x20000, 0x10000000, 0x40000000, 0x8000000
 
 
@@ -135,13 +137,47 @@ def _begin(groups: list[int]) -> None:
 
 def _drop(config: dict[str, Any], keep: int) -> None:
     if config["own_users"]:  # the kernel counts processes per user and user namespace
-        _check(_libc.unshare(_NEW_USERS), "making a user namespace")
-        _drop_bounding(config["last_capability"])  # a new user namespace fills the set again
-        _check(_prctl(_PR_SET_DUMPABLE, 1), "dumpable")  # its own /proc files belong to it again
-        uid, gid = config["uid"], config["gid"]
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
-            os.write(fd, text.encode())
-            os.close(fd)
-        _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")
+        enter_users(config)
+        config = config | {"drop_uid": False}
     drop(config, keep)
+
+
+def enter_users(config: dict[str, Any]) -> None:
+    """A user namespace of its own, which knows no other user and no other group than the sandbox's.
+
+    Raises OSError where the machine has none for us.
+    """
+    uid, gid = config["uid"], config["gid"]
+    if config["drop_uid"]:
+        # First the uid: without rights outside, only the id that made a user namespace can be mapped in it. The
+        # capabilities stay for the making, as some machines want one for it, and keep out who has the uid already.
+        _check(_prctl(_PR_SET_SECUREBITS, _NO_SETUID_FIXUP), "keeping capabilities")
+        _change_user(uid, gid)
+    _check(_libc.unshare(_NEW_USERS), "making a user namespace")
+    _drop_bounding(config["last_capability"])  # a new user namespace fills the set again
+    # Its own /proc files belong to it again. Code of the same uid is in other user namespaces, from where the kernel
+    # gives it no rights over this process.
+    _check(_prctl(_PR_SET_DUMPABLE, 1), "dumpable")
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(fd, text.encode())
+        os.close(fd)
+    _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")
+
+
+def rehearse_users(config: dict[str, Any]) -> None:
+    """Raises OSError where ``enter_users`` would: so that a sandbox does not open whose commands could not start."""
+    said, say = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            enter_users(config)
+        except BaseException as error:
+            os.write(say, str(error).encode(errors="replace")[:4000])
+        os._exit(0)
+    os.close(say)
+    os.waitpid(child, 0)
+    reason = os.read(said, 4096).decode()
+    os.close(said)
+    if reason:
+        raise OSError(reason)

@@ -33,7 +33,7 @@ import posix as os
 import select
 
 from sandbox.namespaces.init import _PR_SET_DUMPABLE, _check, _kill_all, _prctl, _reap
-from sandbox.namespaces.inside.child import job, shell, wait
+from sandbox.namespaces.inside.child import job, rehearse_users, shell, wait
 from sandbox.namespaces.inside.mounts import Files, detached, mount_processes
 from sandbox.namespaces.inside.wire import receive, send
 
@@ -59,6 +59,8 @@ class Member:
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         _check(_prctl(_PR_SET_DUMPABLE, 0), "dumpable")
         mount_processes()
+        if config["own_users"] and config["drop_uid"]:  # an ordinary user's bubblewrap has made one already
+            rehearse_users(config)
         self._files = Files(config) if config["mode"] == "run" else None
         self._known: set[str] = set()
         self._main, self._cpu = 0, 0.0  # the command, job or shell, or what waits for a command; 0 if there is none
