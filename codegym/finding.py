@@ -52,7 +52,7 @@ def find(path: str, data: bytes, search: bytes, text: bytes, *, tolerant: bool =
     size, ended = len(data), data
     if search.endswith(b"\n") and not data.endswith(b"\n"):
         ended += b"\n"  # whole lines are found at the end of a file without last newline too
-    places = _exact(ended, search) or _any_line_end(ended, search)
+    places = [_with_cr(data, *place) for place in _exact(ended, search)] or _any_line_end(ended, search)
     if len(places) > 1:
         raise EditError(
             f"{path}: the search text occurs {many(len(places))} times, {at(data, places)}: "
@@ -98,6 +98,11 @@ def _exact(data: bytes, search: bytes) -> list[tuple[int, int]]:
         places.append((start, start + len(search)))
         start = data.find(search, start + 1)
     return places
+
+
+def _with_cr(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """The place, with the CR before it if it starts inside a CRLF: without its LF that CR would end no line."""
+    return start - (start > 0 and data.startswith(b"\r\n", start - 1)), end
 
 
 def _any_line_end(data: bytes, search: bytes) -> list[tuple[int, int]]:

@@ -1,10 +1,10 @@
 """Applying edits: every replay of a trap that applies to these kinds, and the origins of what was written."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegym.actions.base import Action, Insert, Lines, Replace, Text, Write, get
+from codegym.actions.base import Action, Hunk, Insert, Lines, Patch, Replace, Text, Write, get
 from codegym.edits import Applied, EditError, apply_edits
 from codegym.spans import Span, reply_bytes
 from tests.pace import at_most
@@ -40,6 +40,9 @@ def test_crlf_stays():
     assert one(b"a\r\nb\r\n", Insert("a", 1, text(b"x\ny"))) == b"a\r\nx\r\ny\r\nb\r\n"
     assert one(b"a\r\nb\r\n", Lines("a", 2, 2, text(b"x\ny\n"))) == b"a\r\nx\r\ny\r\n"
     assert one(b"a\r\nb\r\n", replace("a", b"a\r\nb", b"c\r\nd")) == b"c\r\nd\r\n"
+    assert one(b"x\r\n\r\nfoo\r\n", replace("a", b"\nfoo", b"bar")) == b"x\r\nbar\r\n"
+    assert one(b"x\r\n\r\nfoo\r\n", replace("a", b"\nfoo", b"\nbar")) == b"x\r\n\r\nbar\r\n"
+    assert one(b"x\r\nb\r\n", replace("a", b"\nb", b"")) == b"x\r\n"
 
 
 def test_the_whole_file_is_taken_as_written():
@@ -238,3 +241,27 @@ def test_exact_origins_are_exact(old, edits, tolerant):
                 position_old = old.find(part, position_old)
                 assert position_old >= 0
                 position_old += len(part)
+
+
+PLAIN = st.lists(st.sampled_from([b"a", b"b", b" ", b"\n", b"\n", b"\r\n"]), max_size=5).map(b"".join)
+OLD = st.lists(st.sampled_from([b"a", b"b", b" ", b"\r\n", b"\r\n", b"\n", b"\r"]), max_size=9).map(b"".join)
+PLAIN_LINE = st.sampled_from([b"a\n", b"b\r\n", b"\n", b"a"])
+PLAIN_EDIT = st.one_of(
+    st.builds(Replace, st.just("a"), st.builds(Text, PLAIN), st.builds(Text, PLAIN)),
+    st.builds(Insert, st.just("a"), st.integers(0, 4), st.builds(Text, PLAIN)),
+    st.builds(lambda n, k, t: Lines("a", n, n + k, Text(t)), st.integers(1, 4), st.integers(0, 2), PLAIN),
+    st.builds(
+        lambda lines: Patch("a", (Hunk(tuple(lines)),)),
+        st.lists(st.tuples(st.sampled_from(" -+"), st.builds(Text, PLAIN_LINE)), min_size=1, max_size=4),
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(OLD, PLAIN_EDIT, st.booleans())
+def test_no_edit_leaves_a_carriage_return_without_its_newline(old, edit, tolerant):
+    try:
+        new = one(old, edit, tolerant=tolerant)
+    except EditError:
+        return
+    assert new.replace(b"\r\n", b"").count(b"\r") <= old.replace(b"\r\n", b"").count(b"\r")
