@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from benchmarks.base import Benchmark, Grade, Task, Workspace, reference
+from sandbox.base import SandboxError
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,25 @@ class Checked:
 def check_tasks(bench: Benchmark, tasks: Sequence[Task], *, runs: int = 1, workers: int = 1) -> Iterator[Checked]:
     """Check tasks, ``workers`` at once, and give the results in order as they are there.
 
+    Each task is taken from the sequence when its turn comes: the files of a repository are large.
+
     Raises ValueError for ``runs`` or ``workers`` below 1.
     """
     if runs < 1 or workers < 1:
         raise ValueError(f"runs={runs}, workers={workers}: each needs at least 1")
     with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(lambda task: check_task(bench, task, runs), tasks)
+        yield from pool.map(lambda number: check_task(bench, tasks[number], runs), range(len(tasks)))
 
 
 def check_task(bench: Benchmark, task: Task, runs: int) -> Checked:
-    """Grade one task untouched and fixed, ``runs`` times each."""
+    """Grade one task untouched and fixed, ``runs`` times each. What the machine lacks for it is an ``infra_error``."""
+    try:
+        return _check(bench, task, runs)
+    except SandboxError as error:  # what the task is made of is not there, such as a clone
+        return Checked(task.id, None, str(error))
+
+
+def _check(bench: Benchmark, task: Task, runs: int) -> Checked:
     gold = reference(task)
     if gold is None:
         return Checked(task.id, "it has no reference solution")

@@ -14,6 +14,7 @@ from typing import Any
 
 import benchmarks
 from benchmarks import exclusions
+from benchmarks.base import Task
 from benchmarks.checking import check_tasks
 
 Options = Callable[[Sequence[str]], dict[str, Any]]
@@ -51,10 +52,10 @@ def run(args: argparse.Namespace, options: Options) -> None:
         given.setdefault("workers", args.workers)
     with closing(benchmarks.load(args.benchmark, **given)) as bench:
         if args.task_id:
-            tasks = [bench.task(task_id) for task_id in args.task_id]
+            tasks: Sequence[Task] = [bench.task(task_id) for task_id in args.task_id]
         else:
-            every = bench.all_tasks(args.split)
-            tasks = [every[n] for n in range(min(len(every), args.tasks or len(every)))]
+            tasks = bench.all_tasks(args.split)
+            tasks = tasks[: args.tasks] if args.tasks else tasks
         excluded = exclusions.read(bench.name)
         bad = infra = 0
         for number, found in enumerate(check_tasks(bench, tasks, runs=args.runs, workers=args.workers), start=1):

@@ -18,9 +18,8 @@ from benchmarks.data import home
 from benchmarks.swebench import TIMEOUT_S, URL, images
 from benchmarks.swebench.environments import Environment, Environments
 from benchmarks.swebench.ids import Lists, judge
-from benchmarks.swebench.patches import PatchError
 from benchmarks.swebench.printed import PRINTED, run_printed
-from benchmarks.swebench.recipes import Recipe, RecipeError, recipe_for
+from benchmarks.swebench.recipes import Recipe, recipe_for
 from benchmarks.swebench.repositories import Repositories
 from benchmarks.swebench.rows import Row, load_rows
 from benchmarks.swebench.running import LIMITS, Run, run_tests
@@ -30,8 +29,8 @@ from sandbox import SandboxError
 MODES = ("native", "docker")
 SPLITS = ("train", "dev", "test")
 KEEP_PLANS = 2  # instances whose files stay in memory: Django's are 42 MB, and 42 more with the hidden tests
-#: What can be wrong with the machine or the settings, not with a solution.
-MACHINE = (SandboxError, RecipeError, PatchError)
+#: What can be wrong with the machine, the settings or the row, not with a solution.
+MACHINE = SandboxError
 
 
 class SWEBench(Benchmark):
@@ -107,6 +106,10 @@ class SWEBench(Benchmark):
         left_out = exclusions.read(self.name)
         return _Tasks(self, [name for name in self.rows(split) if name not in left_out])
 
+    def all_tasks(self, split: str) -> Sequence[Task]:
+        """The split's instances, all of them."""
+        return _Tasks(self, list(self.rows(split)))
+
     def task(self, task_id: str) -> Task:
         """The task of an instance. Its files are read when they are first looked at."""
         row = self.row(task_id)
@@ -144,7 +147,7 @@ class SWEBench(Benchmark):
         return Grade(False, 0.0, {})
 
     def run(self, row: Row, workspace: Workspace) -> Run:
-        """The hidden tests on a workspace. Raises one of ``MACHINE``.
+        """The hidden tests on a workspace. Raises SandboxError.
 
         Without any record of a listed test it is the machine's failure if the reference solution has none either.
         """
@@ -181,7 +184,7 @@ class SWEBench(Benchmark):
         return self.repositories.files(row.repo, row.base_commit)
 
     def plan(self, row: Row) -> Plan:
-        """The task's side of a grade; the last few are kept. Raises RepositoryError, RecipeError, PatchError."""
+        """The task's side of a grade; the last few are kept. Raises RepositoryError, RecipeError, RowPatchError."""
         with self._lock:
             if row.instance_id not in self._plans:
                 base, executable = self.files(row)
@@ -281,8 +284,8 @@ class _Tasks(Sequence[Task]):
     @overload
     def __getitem__(self, index: int) -> Task: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Task]: ...
-    def __getitem__(self, index: int | slice) -> Task | list[Task]:
+    def __getitem__(self, index: slice) -> _Tasks: ...
+    def __getitem__(self, index: int | slice) -> Task | _Tasks:
         if isinstance(index, slice):
-            return [self._bench.task(name) for name in self.names[index]]
+            return _Tasks(self._bench, self.names[index])
         return self._bench.task(self.names[index])

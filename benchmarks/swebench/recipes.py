@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.swebench.rows import Row
+from sandbox import SandboxError
 
 RUNNERS = ("pytest", "unittest", "django")
 NAMES = ("pytest", "unittest", "bare")
@@ -42,7 +43,7 @@ _OF_PYTEST |= {"pvlib", "pyvista", "sqlfluff", "xarray", "pydicom", "requests", 
 _OWN = Path(__file__).with_name("recipes")
 
 
-class RecipeError(LookupError):
+class RecipeError(SandboxError):
     """There is no recipe for a row, or it is no good; the message says what to write."""
 
 

@@ -169,13 +169,16 @@ def _evaluate(bench: SWEBench, row: Row, patch: str, place: Path) -> str:
     """Grade one prediction and write its files, report.json last. Returns the machine's failure, "" if none."""
     place.mkdir(parents=True, exist_ok=True)
     (place / "patch.diff").write_text(patch)
-    nothing = Run(dict.fromkeys(row.ids), {})
     try:
-        plan = bench.plan(row)
-        environment = bench.environment(row)
+        return _grade(bench, row, patch, place)
     except MACHINE as error:
         (place / "run_instance.log").write_text(f"{error}\n")
         return str(error)
+
+
+def _grade(bench: SWEBench, row: Row, patch: str, place: Path) -> str:
+    nothing = Run(dict.fromkeys(row.ids), {})
+    plan, environment = bench.plan(row), bench.environment(row)
     command = f"{environment.python} -m {plan.recipe.runner} {' '.join([*plan.recipe.arguments, *plan.directives()])}"
     if plan.recipe.runner == PRINTED:
         command = "\n".join(commands(row.eval_script)[1])

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -24,6 +25,7 @@ from benchmarks.base import Workspace
 from benchmarks.swebench import patches
 from benchmarks.swebench.recipes import Recipe
 from benchmarks.swebench.rows import Row
+from sandbox import SandboxError
 
 CONFIGURATION = frozenset(
     {
@@ -53,6 +55,10 @@ def test_{d}():
 """
 
 
+class RowPatchError(SandboxError):
+    """A patch of the row itself does not fit its base."""
+
+
 @dataclass(frozen=True)
 class Canary:
     """Tests that must fail, under names no one knows: a run in which one passes, or is missing, was tampered with."""
@@ -68,23 +74,23 @@ class Plan:
     Args:
         base: the files at the base commit, of which ``executable`` may be run by name.
 
-    Raises PatchError when the row's own patches do not apply to its base.
+    Raises RowPatchError when the row's own patches do not apply to its base.
     """
 
     def __init__(self, row: Row, recipe: Recipe, base: Workspace, executable: tuple[str, ...] = ()) -> None:
         self.row, self.recipe, self.base, self.executable = row, recipe, base, executable
-        self.hidden: Workspace = patches.apply(base, row.test_patch, strict=True).files if row.test_patch else base
-        self._of_tests = {
-            name for each in patches.touched(row.test_patch) for name in (each.path, each.old_path) if name
-        }
-        self._of_gold = {name for each in patches.touched(row.patch) for name in (each.path, each.old_path) if name}
+        with _of(row):
+            self.hidden: Workspace = patches.apply(base, row.test_patch, strict=True).files if row.test_patch else base
+            self._of_tests = _names(row.test_patch)
+            self._of_gold = _names(row.patch)
 
     @cached_property
     def gold(self) -> Workspace:
         """The files of the reference solution, without the hidden tests."""
-        if self.row.reversed_patch:
-            return patches.reverse(self.row.patch, self.base)
-        return patches.apply(self.base, self.row.patch, strict=True).files
+        with _of(self.row):
+            if self.row.reversed_patch:
+                return patches.reverse(self.row.patch, self.base)
+            return patches.apply(self.base, self.row.patch, strict=True).files
 
     def graded(self, workspace: Workspace) -> dict[str, bytes]:
         """The files to run the tests on."""
@@ -148,6 +154,18 @@ class Plan:
         if path in self._of_gold:
             return False  # the solution changes it, so the agent may
         return _configures(path) or _tests(path) or any(_below(path, each) for each in self.recipe.tests)
+
+
+def _names(patch: str) -> set[str]:
+    return {name for each in patches.touched(patch) for name in (each.path, each.old_path) if name}
+
+
+@contextmanager
+def _of(row: Row) -> Iterator[None]:
+    try:
+        yield
+    except patches.PatchError as error:
+        raise RowPatchError(f"{row.instance_id}: a patch of its own does not apply: {error}") from error
 
 
 def _configures(path: str) -> bool:

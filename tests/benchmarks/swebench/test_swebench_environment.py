@@ -10,6 +10,7 @@ import gymnasium
 import pytest
 
 import codegym  # noqa: F401 - registers the environments
+from benchmarks.swebench.benchmark import SWEBench
 from benchmarks.swebench.environments import RECORD, Environments
 from benchmarks.swebench.recipes import Recipe
 from benchmarks.swebench.repositories import Repositories, RepositoryError
@@ -120,3 +121,33 @@ def test_repositories(world: World, tmp_path):
         cloned.find("fixture/none", "0" * 40)
     with pytest.raises(RepositoryError, match="give repositories=FOLDER"):
         Repositories(world.clones, tmp_path / "no", None).find("fixture/none", base)
+
+
+def test_check_goes_on_where_a_clone_or_a_recipe_is_missing(world: World, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CODEGYM_HOME", str(tmp_path))
+    unit = next(row for row in map(json.loads, world.rows.read_text().splitlines()) if row["version"] == "unit")
+    rows = [
+        {**unit, "instance_id": "fixture__none-1", "repo": "fixture/none"},
+        {**unit, "instance_id": "fixture__calc-old", "version": "0"},
+        {**unit, "instance_id": "fixture__calc-bad", "patch": unit["patch"].replace("return a - b", "return b")},
+        {**unit, "instance_id": "fixture__calc-idle", "PASS_TO_PASS": ["test_nothing (unit.checks.Checks)"]},
+        unit,
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = {**options(world), "rows": str(tmp_path / "rows.jsonl"), "repositories": str(world.clones)}
+    arguments = [f"--set={name}={value}" for name, value in given.items() if name != "pip"]
+    assert main(["check", "swe-lite", *arguments]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert "give repositories=FOLDER" in out[0]
+    assert [line.partition(":")[0] for line in out[:4]] == [row["instance_id"] for row in rows[:4]]
+    assert "has no environment for version '0'" in out[1]
+    assert "a patch of its own does not apply" in out[2]
+    assert "the reference fails: test_nothing (unit.checks.Checks)" in out[3]
+    assert out[4] == "5 tasks checked: 1 behave, 1 do not, 3 could not be checked"
+    assert list(json.loads((tmp_path / "exclude" / "swe-lite.json").read_text())) == ["fixture__calc-idle"]
+    bench = SWEBench("swe-lite", **given)
+    assert [task.id for task in bench.tasks("test")] == [row["instance_id"] for row in (*rows[:3], unit)]
+    assert [task.id for task in bench.all_tasks("test")] == [row["instance_id"] for row in rows]
+    # what was left out is looked at again
+    assert main(["check", "swe-lite", *arguments, "--tasks", "4"]) == 0
+    assert "4 tasks checked: 0 behave, 1 do not, 3 could not be checked" in capsys.readouterr().out
