@@ -4,7 +4,8 @@ A place is a definition of a file (``path``, symbol) **with the text it has at t
 definitions is a place by the region of the file that is replaced, and with ``by_symbol=False`` all text is. Every
 trajectory that reached the turn with the place as it is belongs to it: what it wrote there is its *variant*, and
 leaving it alone is one, too. Two variants are the same where the same units (:mod:`algorithms.didpo.units`) took the
-place of as many bytes; comments alone are no unit, so where nothing else changed the bytes themselves count.
+place of as many bytes at the same point of the place; comments alone are no unit, so where nothing else changed the
+bytes themselves count.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from algorithms.core.trajectory import Trajectory, Turn
 from algorithms.didpo.roots import Places
 from algorithms.didpo.units import units_of
-from codegym.diff.model import Hunk
+from codegym.diff.model import Diff, FileDiff, Hunk
 from codegym.spans import Span
 
 UNCHANGED: Hashable = "unchanged"
@@ -50,14 +51,14 @@ class Place:
 def places_of(group: Sequence[Trajectory], by_symbol: bool = True) -> list[Place]:
     """Every place that some trajectory changed, in order of turn and key."""
     text: list[dict[Key, Hashable]] = [{} for _ in group]  # what each trajectory made of each place so far
+    diffs = [[turn.diff for turn in trajectory.turns] for trajectory in group]
     found: list[Place] = []
     for number in range(max((len(trajectory.turns) for trajectory in group), default=0)):
         present = [member for member, trajectory in enumerate(group) if number < len(trajectory.turns)]
         turns = {member: group[member].turns[number] for member in present}
         changes = _changes(turns, by_symbol)
-        alike = len({turn.state_before for turn in turns.values()}) == 1
         contents = {
-            (member, key): _content(turns[member], hunks, alike)
+            (member, key): _content(key, hunks, diffs[member][: number + 1])
             for member, own in changes.items()
             for key, hunks in own.items()
         }
@@ -107,13 +108,37 @@ def _changes(turns: dict[int, Turn], by_symbol: bool) -> dict[int, dict[Key, lis
     return result
 
 
-def _content(turn: Turn, hunks: Sequence[tuple[str, Hunk]], alike: bool) -> Hashable:
-    languages = {file.path: file.language for file in turn.diff.files}
+def _content(key: Key, hunks: Sequence[tuple[str, Hunk]], diffs: Sequence[Diff]) -> Hashable:
+    """What hunks write at a place, ``diffs`` being those of the trajectory's turns up to theirs."""
+    files = {file.path: file for file in diffs[-1].files}
     parts = []
     for path, hunk in hunks:
-        written = units_of(hunk.text, languages[path]).texts or hunk.text.strip()
-        parts.append((hunk.old.start if alike else 0, hunk.old.end - hunk.old.start, written))
+        written = units_of(hunk.text, files[path].language).texts or hunk.text.strip()
+        # Who has a region before them has the whole file as it is: there a position is itself.
+        known = hunk.old.start if key[1].startswith("@") else _before(hunk.old.start, files[path], diffs[:-1])
+        parts.append((known, hunk.old.end - hunk.old.start, written))
     return tuple(parts)
+
+
+def _before(position: int, file: FileDiff, diffs: Sequence[Diff]) -> Hashable:
+    """A position of the file before its change, as that of the first workspace: edits elsewhere move the one alone.
+
+    Inside of what a turn wrote, it is where that was written, the turn and the distance from its start.
+    """
+    inside, path = [], file.old_path or file.path
+    for number in reversed(range(len(diffs))):
+        earlier = next((other for other in diffs[number].files if other.path == path), None)
+        if earlier is None:
+            continue
+        path, shift = earlier.old_path or path, 0
+        for hunk in earlier.hunks:
+            if hunk.new.end <= position:
+                shift = hunk.new.end - hunk.old.end  # of all hunks up to here
+            elif hunk.new.start <= position:
+                inside.append((number, position - hunk.new.start))
+                position = hunk.new.start
+        position -= shift
+    return (position, *inside)
 
 
 def _spans(hunks: Sequence[tuple[str, Hunk]]) -> list[Span]:

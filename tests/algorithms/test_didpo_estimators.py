@@ -22,6 +22,7 @@ from algorithms.didpo.worth import BY_EXECUTION, FROM_ROLLOUTS, worth
 from benchmarks.base import Task
 from codegym.actions.base import Action, Replace, Text
 from codegym.actions.xml import Xml
+from codegym.diff import apply
 
 FILE = "".join(f"def f{k}(x):\n    return x // {k + 2}\n\n" for k in range(3))
 TASK = Task("task", "", "", "python", {"m.py": FILE.encode()}, (), ())
@@ -68,6 +69,31 @@ def test_later_turns_are_compared_only_where_the_place_reads_the_same():
         (1, [0, 1]),
         (1, [2]),
     ]
+
+
+def walk(member, text, *edits):
+    """A trajectory whose turns replace ``old`` by ``new`` one after the other; ``text`` is the file it begins with."""
+    made, files = [], {"m.py": text.encode()}
+    for old, new in edits:
+        action = Action("edit", (Replace("m.py", Text(old.encode()), Text(new.encode())),))
+        turn = replied(Task("task", "", "", "python", files, (), ()), Xml().render(action), member).turns[0]
+        turn.state_before = files["m.py"].decode()
+        made, files = [*made, turn], apply(turn.diff, files)
+    return Trajectory("task", member, made)
+
+
+def test_equal_text_at_another_point_of_a_place_is_another_variant_on_every_turn():
+    text, twice = "def g(y):\n    pass\n\n\ndef f(x):\n    return x\n", "    x += 1\n    x += 1\n    return x\n"
+    ends = twice.replace("1", "2", 1), "2".join(twice.rsplit("1", 1))
+    group = [
+        walk(k, text, ("pass", f"y = {10**k}"), ("    return x\n", twice), ("(y)", f"(y={k})"), (twice, ends[k % 2]))
+        for k in range(4)
+    ]
+    last = [own for own in places_of(group) if own.turn == 3]
+    assert [(own.key[1], [visit.variant for visit in own.visits]) for own in last] == [("f", [1, 2, 1, 2])]
+    # Alike before all turns, they are the same variants.
+    group = [walk(k, text, ("    return x\n", twice), (twice, ends[k % 2])) for k in range(4)]
+    assert [visit.variant for visit in places_of(group)[-1].visits] == [1, 2, 1, 2]
 
 
 def test_place_is_the_return_against_the_place():
