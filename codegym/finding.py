@@ -155,6 +155,8 @@ def with_margin(path: str, data: bytes, search: bytes, place: tuple[int, int], h
     if len(margins) != 1:
         return None
     margin, add = margins.pop()
+    if margin.strip(b" \t"):
+        return None  # a carriage return or form feed indents nothing
     return Found(*place, margin, add, f"{path}: matched {at(data, [place])} although {how} differ")
 
 

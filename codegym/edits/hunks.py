@@ -193,6 +193,9 @@ class _FileLines:
         search = _joined(_old(hunk))
         found, how = loose_places(self._data, search)
         byte_places = {bisect_right(self._starts, start) - 1: (start, end) for start, end in found}
+        # An empty line of the hunk may have matched what follows the last newline, which is no line to take away.
+        last = len(self._bodies) - len(_old(hunk))
+        byte_places = {first: place for first, place in byte_places.items() if first <= last}
         first = self._choose(list(byte_places), hunk, name, below)
         fit = None if first is None else with_margin(self._path, self._data, search, byte_places[first], how)
         return None if fit is None or first is None else _Placed(first, 0, hunk, fit.margin, fit.add, fit.note)

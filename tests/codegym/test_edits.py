@@ -1,7 +1,7 @@
 """Applying edits: every replay of a trap that applies to these kinds, and the origins of what was written."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from codegym.actions.base import Action, Hunk, Insert, Lines, Patch, Replace, Text, Write, get
@@ -250,6 +250,8 @@ OLD = st.lists(st.sampled_from([b"a", b"b", b" ", b"\r\n", b"\r\n", b"\n", b"\r"
 
 
 @settings(max_examples=150, deadline=None)
+@example(b"b\r\n", b"x", ((" ", Text(b"b\n")), ("-", Text(b"\n"))), 0, 1, True)  # below the last newline is no line
+@example(b"\ra", b"x", ((" ", Text(b"a\n")), ("+", Text(b"a\n"))), 0, 1, True)
 @given(OLD, PLAIN, HUNK, st.integers(0, 8), st.integers(1, 4), st.booleans())
 def test_no_edit_leaves_a_carriage_return_without_its_newline(old, new, hunk, start, size, tolerant):
     search = old.replace(b"\r\n", b"\n")[start : start + size]
