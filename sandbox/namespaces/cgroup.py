@@ -1,12 +1,18 @@
 """Limits on the memory, the number of processes and the CPU share of a whole tree, by control groups, version 1 or 2.
 
-``Cgroup.create(limits)`` makes a group under this process's own, or raises OSError with what is missing.
+``Cgroup.create(limits)`` makes a group under this process's own, or raises OSError with what is missing. Version 2 gives
+controllers to groups below one only while no process is in that one itself, so there this process moves out of the way:
+with all of its group into one below, where the group is its own to arrange; else root uses the top, which has no such
+rule.
+
 PID 1 of the sandbox gets open files by which processes join, and each command joins before it starts.
 Groups carry the process id of their maker in their name, so those of a killed maker are swept by the next one.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import itertools
 import os
 import time
@@ -17,6 +23,8 @@ from sandbox.base import Limits
 
 _ROOT = Path("/sys/fs/cgroup")
 _PERIOD_US = 100_000  # over which a share of the CPU is counted: the kernel's default
+_LEAF = "codegym"  # where the processes of a delegated group go
+_ROUNDS = 10  # of moving them: one may fork meanwhile
 REMEDY = "run as root, or in a delegated group of version 2 (systemd-run --user --scope -p Delegate=yes ...)"
 _NUMBERS = itertools.count()
 _swept: set[Path] = set()
@@ -31,15 +39,53 @@ def _own_groups() -> dict[str, str]:
     return {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
 
 
+def _grant(parent: Path, names: Sequence[str]) -> None:
+    """Of version 2: groups below get these controllers. Raises OSError, EBUSY where a process is in ``parent``."""
+    granted = parent / "cgroup.subtree_control"
+    if not set(names) <= set(granted.read_text().split()):
+        granted.write_text(" ".join(f"+{name}" for name in names))
+
+
+def _parent(names: Sequence[str], own: Path) -> Path:
+    """Of version 2: the folder to make a group in, for a process in the group ``own``. Raises OSError."""
+    parent = own.parent if own.name == _LEAF else own
+    try:
+        _grant(parent, names)
+        return parent
+    except OSError as error:
+        if os.geteuid() == 0 and parent != _ROOT and not _delegated(parent):
+            _grant(_ROOT, names)
+            return _ROOT
+        if error.errno != errno.EBUSY:
+            raise
+    leaf = parent / _LEAF
+    leaf.mkdir(exist_ok=True)
+    for left in reversed(range(_ROUNDS)):
+        for pid in (parent / "cgroup.procs").read_text().split():
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                (leaf / "cgroup.procs").write_text(pid)
+        try:
+            _grant(parent, names)
+            break
+        except OSError as error:
+            if error.errno != errno.EBUSY or not left:
+                raise
+    return parent
+
+
+def _delegated(group: Path) -> bool:
+    """Whether systemd says so. Root may write everywhere, but elsewhere systemd may take the controllers back."""
+    try:
+        return os.getxattr(group, "trusted.delegate") == b"1"
+    except OSError:
+        return False
+
+
 def _parents(names: Sequence[str] = ("memory", "pids")) -> tuple[int, dict[str, Path]]:
     """(version, controller -> folder to make a group in). Raises OSError naming what is missing."""
     own = _own_groups()
     if (_ROOT / "cgroup.controllers").exists():
-        parent = _ROOT / own.get("", "/").lstrip("/")
-        granted = (parent / "cgroup.subtree_control").read_text().split()
-        if not set(names) <= set(granted):
-            (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in names))
-        return 2, dict.fromkeys(names, parent)
+        return 2, dict.fromkeys(names, _parent(names, _ROOT / own.get("", "/").lstrip("/")))
     parents = {}
     for name in names:
         path = next((p for controllers, p in own.items() if name in controllers.split(",")), "/")

@@ -1,8 +1,13 @@
-"""Control groups of version 2, on a folder that looks like one: a machine of version 1 has no other."""
+"""Control groups of version 2: on a folder that looks like one, and on a machine's own, whatever controllers it has."""
 
 from __future__ import annotations
 
+import errno
+import functools
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,22 +19,35 @@ from sandbox.namespaces.cgroup import Cgroup
 NOT_LIMITS = ("cgroup.procs", "memory.events")
 
 
+def write_text(self: Path, text: str, _plain=Path.write_text) -> int:
+    """As the kernel: a process is in one group, and a group with a process in it gives no controllers to others."""
+    if self.name == "cgroup.subtree_control" and self.with_name("cgroup.procs").read_text():
+        raise OSError(errno.EBUSY, "Device or resource busy", str(self))
+    if self.name == "cgroup.procs":
+        before = self.parents[1] / "cgroup.procs"
+        _plain(before, "".join(pid for pid in before.read_text().splitlines(keepends=True) if pid.strip() != text))
+        text = self.read_text() + text + "\n"
+    return _plain(self, text)
+
+
 @pytest.fixture
 def version_2(tmp_path, monkeypatch):
     """A delegated group; the kernel's files appear in a new one below it."""
     (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "cgroup.subtree_control").write_text("memory pids\n")
+    for name, text in (("cgroup.subtree_control", "memory pids\n"), ("cgroup.procs", "")):
+        (tmp_path / "mine" / name).write_text(text)
     monkeypatch.setattr(cgroup, "_ROOT", tmp_path)
     monkeypatch.setattr(cgroup, "_own_groups", lambda: {"": "/mine"})
     make = Path.mkdir
 
-    def mkdir(self: Path) -> None:
-        make(self)
+    def mkdir(self: Path, exist_ok: bool = False) -> None:
+        make(self, exist_ok=exist_ok)
         for name, text in (("cgroup.procs", ""), ("memory.swap.max", ""), ("memory.events", "low 0\noom_kill 3\n")):
-            (self / name).write_text(text)
+            (self / name).write_bytes(text.encode())
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
+    monkeypatch.setattr(Path, "write_text", write_text)
     return tmp_path / "mine"
 
 
@@ -48,6 +66,113 @@ def test_limits_are_written(version_2):
     assert shared.oom_kills() == 3
     for fd in (*group.joining, *shared.joining, group._events, shared._events):
         os.close(fd)
+
+
+@pytest.fixture
+def crowded(version_2):
+    """No controllers for groups below yet, and two processes in it."""
+    (version_2 / "cgroup.subtree_control").write_text("")
+    with (version_2 / "cgroup.procs").open("w") as file:
+        file.write("41\n42\n")
+    return version_2
+
+
+def processes(group: Path) -> list[str]:
+    return (group / "cgroup.procs").read_text().split()
+
+
+@pytest.mark.parametrize("user", [1000, 0])
+def test_the_processes_of_a_delegated_group_go_into_one_below(crowded, monkeypatch, user):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(cgroup, "_delegated", lambda group: group == crowded)
+    assert cgroup._parents() == (2, {"memory": crowded, "pids": crowded})
+    assert (crowded / "cgroup.subtree_control").read_text() == "+memory +pids"
+    assert (processes(crowded), processes(crowded / "codegym")) == ([], ["41", "42"])
+    monkeypatch.setattr(cgroup, "_own_groups", lambda: {"": "/mine/codegym"})  # where this process is by now
+    assert cgroup._parents() == (2, {"memory": crowded, "pids": crowded})
+
+
+def test_root_leaves_a_group_alone_that_is_not_its_own_to_arrange(crowded, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    top = crowded.parent
+    for name in ("cgroup.subtree_control", "cgroup.procs"):
+        (top / name).touch()
+    assert cgroup._parents() == (2, {"memory": top, "pids": top})
+    assert processes(crowded) == ["41", "42"]
+    assert not (crowded / "codegym").exists()
+
+
+def test_processes_that_keep_coming_are_given_up(crowded, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(Path, "write_text", functools.partialmethod(write_text, _plain=lambda *_: 0))
+    with pytest.raises(OSError, match="busy"):
+        cgroup._parents()
+
+
+@functools.cache
+def spare() -> tuple[Path, str] | None:
+    """A hierarchy of version 2 of this machine that root may write to, and a controller that it has."""
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, place, kind, options, *_ = line.split()
+        if kind == "cgroup2" and os.geteuid() == 0 and "rw" in options.split(","):
+            if names := (Path(place) / "cgroup.controllers").read_text().split():
+                return Path(place), names[0]
+    return None
+
+
+# In the group "/GROUP": finds where groups can be made, and says so, with where it is itself then.
+_INSIDE = """
+import json, os, sys
+from pathlib import Path
+from sandbox.namespaces import cgroup
+place, name, own, user = sys.argv[1:]
+cgroup._ROOT = Path(place)
+(Path(place) / own / "cgroup.procs").write_text("0")
+if os.fork() == 0:
+    os.read(0, 1)  # another process of the group, till the end of stdin
+    os._exit(0)
+os.setresuid(int(user), int(user), int(user))
+found = [str(cgroup._parents([name])[1][name]) for _ in range(2)]
+print(json.dumps([found, cgroup._own_groups()[""], len((Path(found[0]) / "cgroup.procs").read_text().split())]))
+"""
+
+
+@pytest.fixture
+def real(monkeypatch):
+    """(hierarchy, its controller, a new group of it for a process to be in)."""
+    found = spare()
+    if found is None:
+        pytest.skip("this machine has no hierarchy of version 2 with a controller that is root's to give")
+    place, name = found
+    granted = place / "cgroup.subtree_control"
+    before = granted.read_text().split()
+    granted.write_text(f"+{name}")
+    group = place / f"test-{os.getpid()}"
+    group.mkdir()
+    yield place, name, group
+    for folder in (group / "codegym", group):
+        if folder.exists():
+            folder.rmdir()
+    if name not in before:
+        granted.write_text(f"-{name}")
+
+
+@pytest.mark.parametrize("who", ["user", "root", "root in a delegated group"])
+def test_on_a_real_hierarchy(real, who):
+    place, name, group = real
+    user = 65534 if who == "user" else 0
+    if user:
+        for path in (group, group / "cgroup.procs", group / "cgroup.subtree_control"):
+            os.chown(path, user, user)
+    if "delegated" in who:
+        os.setxattr(group, "trusted.delegate", b"1")
+    command = [sys.executable, "-S", "-c", _INSIDE, str(place), name, group.name, str(user)]
+    result = subprocess.run(command, capture_output=True, cwd=Path(__file__).parents[2], timeout=60, input=b"")
+    found, own, left = json.loads(result.stdout or result.stderr)
+    if who == "root":
+        assert (found, own) == ([str(place)] * 2, f"/{group.name}")
+    else:
+        assert (found, own, left) == ([str(group)] * 2, f"/{group.name}/codegym", 0)
 
 
 def test_no_group_no_share_of_the_cpu(version_2, monkeypatch):
