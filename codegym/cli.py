@@ -108,6 +108,10 @@ def _parser() -> argparse.ArgumentParser:
     each.add_argument("--attempts", type=int, default=1, help="episodes per task; above 1 adds pass@k")
     each.add_argument("--workers", type=int, default=1, help="episodes at the same time (default: %(default)s)")
     each.add_argument("--out", type=Path, help="file of JSON lines, one per episode; resumed if it exists")
+    each.add_argument(
+        "--predictions", type=Path, help="write the patches here, as swebench and `codegym verify` read them"
+    )
+    each.add_argument("--model", help="the model's name in the predictions (default: the agent's)")
     each.add_argument("--quiet", action="store_true", help="no progress line")
     each.set_defaults(run=_evaluate)
 
@@ -127,6 +131,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _evaluate(args: argparse.Namespace) -> None:
     options = _options(args.set)
+    if args.predictions and args.attempts > 1:
+        raise ValueError("--predictions holds one patch per task: leave out --attempts")
     with closing(_make(args.env, args.split, options)) as env:  # the gold agent reads its benchmark
         report = evaluate(
             _agent(args.agent, env, options.get("action_format", "xml")),
@@ -141,6 +147,11 @@ def _evaluate(args: argparse.Namespace) -> None:
             out=args.out,
         )
     print(report.table())
+    if args.predictions:
+        from benchmarks.swebench.report import write_predictions  # late: few evaluations need it
+
+        write_predictions(args.predictions, report.patches, model=args.model or args.agent)
+        print(f"{len(report.patches)} patches are in {args.predictions}")
 
 
 def _show(args: argparse.Namespace) -> None:

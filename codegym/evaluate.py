@@ -143,7 +143,7 @@ def run_episode(agent: Agent, env: gymnasium.Env[str, str], task: int | str, att
         observation, info = env.reset(options={key: task})
     except SandboxError as error:  # what the task is made of is not there, such as a clone
         seconds = round(time.monotonic() - began, 3)
-        return Row(task, attempt, str(task), False, 0.0, 0.0, 0, 0, "infra_error", str(error), seconds)
+        return Row(task, attempt, str(task), False, 0.0, 0.0, 0, 0, "infra_error", str(error), seconds, "")
     info["extra"]["attempt"] = attempt
     total, invalid, over = 0.0, 0, False
     while not over:
@@ -173,6 +173,7 @@ def run_episode(agent: Agent, env: gymnasium.Env[str, str], task: int | str, att
         stop_reason=info["stop_reason"],
         infra_error=info["infra_error"],
         seconds=round(time.monotonic() - began, 3),
+        patch=info["patch"],
     )
 
 
@@ -202,7 +203,10 @@ def _resume(path: Path, name: Mapping[str, Any]) -> dict[Job, Row]:
     found = json.loads(lines[0]).get("evaluation")
     if found != json.loads(json.dumps(name)):
         raise ValueError(f"{path} holds another evaluation ({found}): give another file, or remove it")
-    rows = [Row(**json.loads(line)) for line in lines[1:]]
+    try:
+        rows = [Row(**json.loads(line)) for line in lines[1:]]
+    except TypeError as error:
+        raise ValueError(f"{path} is of another version ({error}): give another file, or remove it") from None
     return {(row.task, row.attempt): row for row in rows if row.infra_error is None}
 
 

@@ -14,7 +14,8 @@ Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 class Row:
     """One episode. ``task`` is how it was asked for (an index of the split, or a task id).
 
-    ``seconds`` is wall time; ``infra_error`` is set where the machine failed, and then nothing else counts.
+    ``seconds`` is wall time; ``infra_error`` is set where the machine failed, and then nothing else counts. ``patch``: the
+    unified diff of what the agent left against what the task began with.
     """
 
     task: int | str
@@ -28,6 +29,7 @@ class Row:
     stop_reason: str
     infra_error: str | None
     seconds: float
+    patch: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Report:
         for row in self.valid:
             found[row.task_id].append(row.resolved)
         return [(len(attempts), sum(attempts)) for attempts in found.values()]
+
+    @property
+    def patches(self) -> dict[str, str]:
+        """The patch of the first attempt at each task, by task id; tasks whose first attempt the machine spoilt lack."""
+        return {row.task_id: row.patch for row in self.valid if row.attempt == 0}
 
     def pass_at(self, k: int) -> float:
         """The chance that one of ``k`` attempts at a task resolves it, averaged over the tasks with >= k attempts.

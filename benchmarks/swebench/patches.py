@@ -106,7 +106,8 @@ def apply(workspace: Workspace, patch: str, *, strict: bool = False) -> Applied:
     reasons = []
     for rung, command in RUNGS[:1] if strict else RUNGS:
         with open_sandbox(limits=_LIMITS) as box:
-            box.write({f"tree/{name}": data for name, data in before.items()} | {"patch.diff": text.encode()})
+            written = {"patch.diff": text.encode(errors="surrogateescape")}  # a file may be no UTF-8
+            box.write({f"tree/{name}": data for name, data in before.items()} | written)
             # a repository of its own, so that --3way finds the blobs and no folder above is taken for one
             box.run(["sh", "-c", "mkdir -p tree && cd tree && git init -q && git add -Af . && "
                      "git commit -qm base --allow-empty"], env=_GIT_ENV)  # fmt: skip

@@ -168,7 +168,7 @@ def report(row: Row, lists: Lists, *, applied: bool, resolved: bool) -> dict[str
 def _evaluate(bench: SWEBench, row: Row, patch: str, place: Path) -> str:
     """Grade one prediction and write its files, report.json last. Returns the machine's failure, "" if none."""
     place.mkdir(parents=True, exist_ok=True)
-    (place / "patch.diff").write_text(patch)
+    (place / "patch.diff").write_bytes(patch.encode(errors="surrogateescape"))
     try:
         return _grade(bench, row, patch, place)
     except MACHINE as error:

@@ -99,6 +99,33 @@ def test_interrupted_run_resumes(fixes, tmp_path):
         quiet(counting, seed=1, out=out)
 
 
+def test_patches_are_predictions(fixes, tmp_path, monkeypatch, capsys):
+    report = quiet(fixer(fixes))
+    assert set(report.patches) == {"toy/add", "toy/twice"}
+    assert report.patches["toy/twice"] == ""
+    assert report.patches["toy/add"].startswith("diff --git ")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "idle_agent.py").write_text("def act(observation, info):\n    return '<submit/>'\n")
+    file = tmp_path / "predictions.jsonl"
+    command = ["evaluate", "--agent", "idle_agent:act", "--env", TOY, "--quiet", "--predictions", str(file)]
+    assert codegym.cli.main([*command, "--attempts", "2"]) == 2
+    assert "one patch per task" in capsys.readouterr().err
+    assert codegym.cli.main(command) == 0
+    assert f"2 patches are in {file}" in capsys.readouterr().out
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {(row["model_name_or_path"], row["model_patch"]) for row in rows} == {("idle_agent:act", "")}
+
+
+def test_rows_of_another_version_are_refused(fixes, tmp_path):
+    out = tmp_path / "rows.jsonl"
+    quiet(fixer(fixes), out=out)
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    lines[1].pop("patch")
+    out.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(ValueError, match=r"of another version \(.*'patch'\)"):
+        quiet(fixer(fixes), out=out)
+
+
 def test_infra_errors_are_excluded_and_run_again(fixes, tmp_path):
     out = tmp_path / "rows.jsonl"
     broken = {"broken": "grade"}

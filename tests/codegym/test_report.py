@@ -11,7 +11,7 @@ from codegym.report import Report, Row, pass_at_k, wilson
 
 
 def row(task, attempt=0, resolved=False, infra=None, **other):
-    values = {"score": float(resolved), "reward": 0.0, "turns": 2, "invalid": 1, "seconds": 0.0} | other
+    values = {"score": float(resolved), "reward": 0.0, "turns": 2, "invalid": 1, "seconds": 0.0, "patch": ""} | other
     return Row(task, attempt, f"t/{task}", resolved, stop_reason="submitted", infra_error=infra, **values)
 
 

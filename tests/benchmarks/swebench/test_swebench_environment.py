@@ -73,6 +73,15 @@ def test_prepare_and_verify(world: World, bench, capsys, tmp_path):
     assert json.loads((tmp_path / "gold.codegym.json").read_text())["resolved_ids"] == ["fixture__calc-u"]
 
 
+def test_an_evaluation_leaves_predictions_that_verify_reads(world: World, tmp_path, capsys):
+    given = [f"--set={name}={value}" for name, value in options(world).items() if name != "pip"]
+    where = ["--predictions", str(tmp_path / "predictions.jsonl")]
+    unit = ["--task-id", "fixture__calc-u", "--env", "codegym/SWE-Lite-v0"]
+    assert main(["evaluate", "--agent", "gold", *unit, *given, *where, "--model", "team/gold", "--quiet"]) == 0
+    assert main(_arguments(world, "verify", *where, "--out", str(tmp_path))) == 0
+    assert json.loads((tmp_path / "team__gold.codegym.json").read_text())["resolved_ids"] == ["fixture__calc-u"]
+
+
 def test_what_is_wrong_on_the_command_line_is_said(world: World, capsys):
     assert main(["verify", "SWE-Wrong"]) == 2
     assert "SWE-Lite" in capsys.readouterr().err

@@ -65,6 +65,12 @@ def test_the_rung_is_told():
     assert loose.files["a.py"] == shifted["a.py"].replace(b"line 5", b"line five")
 
 
+def test_a_patch_of_a_file_that_is_no_text():
+    lines = b"line \xe9\n", b"line \xe8\n"
+    patch = b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-%b+%b" % lines
+    assert apply({"a.py": lines[0]}, patch.decode(errors="surrogateescape")).files == {"a.py": lines[1]}
+
+
 def test_a_patch_that_is_in_the_files_can_be_taken_out():
     assert reverse(EDIT, apply(FILES, EDIT).files) == FILES
     with pytest.raises(PatchError, match="not in the files"):

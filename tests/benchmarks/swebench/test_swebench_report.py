@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -82,6 +83,17 @@ def test_where_nothing_runs_not_even_the_reference_there_is_no_report(bench: SWE
     summary = evaluate_predictions(bench, tmp_path / "p.jsonl", run_id="r4", folder=tmp_path)
     assert (summary["infra_failure_ids"], summary["unresolved_ids"]) == ([FOUR], [])
     assert "not even on its reference" in summary["failure_reasons"][FOUR]
+
+
+def test_a_row_whose_own_patch_is_bad_ends_no_run(bench: SWEBench, tmp_path, monkeypatch):
+    rows = bench.rows("test")
+    bad = replace(rows[FOUR], instance_id="fixture__calc-bad", patch=rows[FOUR].patch.replace("a - b", "a / b"))
+    monkeypatch.setattr(bench, "rows", lambda split: {"fixture__calc-bad": bad, UNIT: rows[UNIT]})
+    monkeypatch.setattr(benchmark, "run_tests", lambda plan, *_, **__: Run(dict.fromkeys(plan.row.ids), {}))
+    write_predictions(tmp_path / "p.jsonl", {"fixture__calc-bad": rows[FOUR].patch, UNIT: ""}, model="m")
+    summary = evaluate_predictions(bench, tmp_path / "p.jsonl", run_id="r5", folder=tmp_path)
+    assert (summary["infra_failure_ids"], summary["empty_patch_ids"]) == (["fixture__calc-bad"], [UNIT])
+    assert "a patch of its own does not apply" in summary["failure_reasons"]["fixture__calc-bad"]
 
 
 @pytest.mark.parametrize("suffix", ["json-list", "json-object", "jsonl"])
