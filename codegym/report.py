@@ -14,8 +14,8 @@ Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 class Row:
     """One episode. ``task`` is how it was asked for (an index of the split, or a task id).
 
-    ``seconds`` is wall time; ``infra_error`` is set where the machine failed, and then nothing else counts. ``patch``: the
-    unified diff of what the agent left against what the task began with.
+    ``seconds`` is wall time; ``infra_error`` is set where the machine failed, and then nothing else counts. ``patch``
+    is the unified diff of what the agent left against what the task began with.
     """
 
     task: int | str
@@ -60,7 +60,7 @@ class Report:
 
     @property
     def patches(self) -> dict[str, str]:
-        """The patch of the first attempt at each task, by task id; tasks whose first attempt the machine spoilt lack."""
+        """The patch of the first attempt at each task, by task id, where the machine did not spoil that attempt."""
         return {row.task_id: row.patch for row in self.valid if row.attempt == 0}
 
     def pass_at(self, k: int) -> float:
