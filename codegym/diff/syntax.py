@@ -60,17 +60,18 @@ def broken(text: bytes, language: Language) -> list[Span]:
     todo = [root]
     while todo:
         node = todo.pop()
+        known = len(found) + len(todo)
         for child in node.children:
             inside = child.type in language.definitions or child.type in language.wrappers or own_name(node, language)
             torn = any(part.is_error or part.is_missing for part in child.children)
-            if node.is_error and not child.has_error:
+            if node.is_error and not child.has_error and not child.is_error:
                 if not (child.is_named and _own_lines(child, text)):
                     found.append(Span(child.start_byte, child.end_byte))
             elif child.is_error or (child.has_error and inside and not torn):
                 todo.append(child)
             elif child.has_error or child.is_missing:
                 found.append(Span(child.start_byte, child.end_byte))
-        if node.is_error and not node.child_count:
+        if len(found) + len(todo) == known:  # whole in all its parts: it should not stand here, or lacks a hidden token
             found.append(Span(node.start_byte, node.end_byte))
     return sorted(found)
 

@@ -12,6 +12,7 @@ import codegym.diff
 from codegym.diff import apply, diff_files
 from codegym.diff.languages import language_of
 from codegym.diff.script import edit_script
+from codegym.diff.trees import parse
 
 SOURCES = {
     "a.py": b"".join(path.read_bytes() for path in sorted(Path(codegym.diff.__file__).parent.glob("[l-p]*.py"))),
@@ -112,13 +113,14 @@ def test_any_change_replays(path, seed):
             to = rng.randrange(len(changed) + 1)
             changed[to:to] = taken
         elif taken:
-            changed[start] = rng.choice([b"x1", b"\n", b"(", b"\xff", b"  ", b"# c\n"])
+            changed[start] = rng.choice([b"x1", b"\n", b"(", b"\xff", b"  ", b"# c\n", b"\n$\n", b"\n`\n"])
     new = b"".join(changed)
     told(old, new, path)
     files = {path: old}, {path: new}
     diff = diff_files(*files)
     assert apply(diff, files[0]) == files[1]
     for file in diff.files:
+        assert file.parsed != any(parse(language_of(path), text).root_node.has_error for text in (old, new))
         assert file.parsed or file.note
         comments = language_of(path).comments
         for hunk in file.hunks:
