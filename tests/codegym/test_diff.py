@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import codegym.diff
+import codegym.diff.files
 from codegym.actions.base import Action, Insert, Lines, Replace, Text, Write, get
-from codegym.diff import Diff, apply, diff_files, unified
+from codegym.diff import Diff, Hunk, apply, diff_files, unified
 from codegym.diff.languages import PYTHON, language_of
 from codegym.diff.lines import cut_lines
 from codegym.diff.trees import parse
 from codegym.edits import EditError, apply_edits
+from codegym.env import CodeEnv
 from codegym.spans import Origin, Span, reply_bytes
 from tests.codegym.patching import patched
 from tests.pace import at_most
@@ -369,6 +370,19 @@ def test_a_long_file_with_few_changes_has_few_small_hunks():
         (b"line 7", b"LINE 7"),
         (b"line 49990\n", b""),
     ]
+
+
+def test_a_wrong_diff_fails_the_test_that_made_it(monkeypatch, wrong_diffs, toy):
+    """Whoever made it: the environment takes the same engine."""
+    env = CodeEnv(benchmark=toy)
+    env.reset(seed=0)
+    monkeypatch.setattr(codegym.diff.files, "Hunk", lambda old, new, text, *rest: Hunk(old, new, text + b"!", *rest))
+    with pytest.raises(AssertionError, match="the diff of a does not give the new files"):
+        diff_files({"a": b"1"}, {"a": b"2"})
+    with pytest.raises(AssertionError):
+        env.step('<write path="a.py">\nx = 1\n</write>')
+    assert len(wrong_diffs) == 2
+    wrong_diffs.clear()
 
 
 def test_every_process_says_the_same():
