@@ -93,7 +93,8 @@ def test_what_parses_around_half_written_code_is_syntax():
     [
         ("a.py", b"x = 1\n$\n", 2), ("a.py", b"x = 1\n?\n", 2), ("a.py", b"def f():\n    return 1\n\x1a", 3),
         ("a.c", b"int x;\n@\n", 2), ("a.cpp", b"x\n\n", 1), ("a.go", b"package p\n\n$\n", 3),
-        ("a.rs", b"fn f() {}\n`\n", 2), ("A.java", b"class A {}\n#\n", 2), ("a.js", b"f();\n#\n", 2), ("a.ts", b"f();\n\\\n", 2),
+        ("a.rs", b"fn f() {}\n`\n", 2), ("A.java", b"class A {}\n#\n", 2),
+        ("a.js", b"f();\n#\n", 2), ("a.ts", b"f();\n\\\n", 2),
         ("a.go", b"package p\n\ntype S struct { a int }x\n", 1),  # what is missing there is no node
     ],
 )  # fmt: skip
