@@ -1,4 +1,4 @@
-"""``python -m sandbox``: what the sandbox guarantees on this machine and by what, and the upkeep of its containers."""
+"""``python -m sandbox``: what the sandbox guarantees on this machine and by what, and the upkeep of what it makes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,14 @@ def _image() -> int:
 
 def _prune(everything: bool) -> int:
     from sandbox.docker import daemon
+    from sandbox.namespaces import cgroup
 
-    with contextlib.closing(daemon.client()) as api:
-        removed = daemon.prune(api, everything=everything)
+    removed = [f"control group {path}" for path in cgroup.prune()]
+    try:
+        with contextlib.closing(daemon.client()) as api:
+            removed += daemon.prune(api, everything=everything)
+    except SandboxUnavailable as error:
+        sys.stderr.write(f"no containers were looked for: {error}\n")
     sys.stdout.write("".join(f"removed {name}\n" for name in removed) or "nothing to remove\n")
     return 0
 
@@ -39,8 +44,8 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="try every guarantee of every backend and print which hold (seconds)")
     commands.add_parser("image", help="make an image for Docker of this machine's Python and text tools (no registry)")
-    prune = commands.add_parser("prune", help="remove the Docker containers of processes that are no more")
-    prune.add_argument("--all", action="store_true", help="also those of living processes, and the sandbox's images")
+    prune = commands.add_parser("prune", help="remove the control groups and containers of processes that are no more")
+    prune.add_argument("--all", action="store_true", help="also the containers of living processes, and the images")
     options = parser.parse_args()
     try:
         if options.command == "doctor":

@@ -1,9 +1,8 @@
 """Limits on the memory, the number of processes and the CPU share of a whole tree, by control groups, version 1 or 2.
 
-``Cgroup.create(limits)`` makes a group under this process's own, or raises OSError with what is missing. Version 2 gives
-controllers to groups below one only while no process is in that one itself, so there this process moves out of the way:
-with all of its group into one below, where the group is its own to arrange; else root uses the top, which has no such
-rule.
+``Cgroup.create(limits)`` makes a group under this process's own, or raises OSError with what is missing. Version 2
+gives controllers to the groups below one only while no process is in that one itself. So there all processes of this
+group move into one below; but root does that only where it was delegated, and else uses the top: that has no such rule.
 
 PID 1 of the sandbox gets open files by which processes join, and each command joins before it starts.
 Groups carry the process id of their maker in their name, so those of a killed maker are swept by the next one.
@@ -24,7 +23,7 @@ from sandbox.base import Limits
 _ROOT = Path("/sys/fs/cgroup")
 _PERIOD_US = 100_000  # over which a share of the CPU is counted: the kernel's default
 _LEAF = "codegym"  # where the processes of a delegated group go
-_ROUNDS = 10  # of moving them: one may fork meanwhile
+_ROUNDS = 10  # of moving them: one may fork meanwhile, or takes some milliseconds to die
 REMEDY = "run as root, or in a delegated group of version 2 (systemd-run --user --scope -p Delegate=yes ...)"
 _NUMBERS = itertools.count()
 _swept: set[Path] = set()
@@ -46,9 +45,19 @@ def _grant(parent: Path, names: Sequence[str]) -> None:
         granted.write_text(" ".join(f"+{name}" for name in names))
 
 
-def _parent(names: Sequence[str], own: Path) -> Path:
-    """Of version 2: the folder to make a group in, for a process in the group ``own``. Raises OSError."""
-    parent = own.parent if own.name == _LEAF else own
+def _is_unified() -> bool:
+    return (_ROOT / "cgroup.controllers").exists()
+
+
+def _unified() -> Path:
+    """Of version 2: this process's own group, or the one above where it was moved out of the way."""
+    own = _ROOT / _own_groups().get("", "/").lstrip("/")
+    return own.parent if own.name == _LEAF else own
+
+
+def _parent(names: Sequence[str]) -> Path:
+    """Of version 2: the folder to make a group in. Raises OSError."""
+    parent = _unified()
     try:
         _grant(parent, names)
         return parent
@@ -70,6 +79,7 @@ def _parent(names: Sequence[str], own: Path) -> Path:
         except OSError as error:
             if error.errno != errno.EBUSY or not left:
                 raise
+            time.sleep(0.01)
     return parent
 
 
@@ -83,10 +93,9 @@ def _delegated(group: Path) -> bool:
 
 def _parents(names: Sequence[str] = ("memory", "pids")) -> tuple[int, dict[str, Path]]:
     """(version, controller -> folder to make a group in). Raises OSError naming what is missing."""
-    own = _own_groups()
-    if (_ROOT / "cgroup.controllers").exists():
-        return 2, dict.fromkeys(names, _parent(names, _ROOT / own.get("", "/").lstrip("/")))
-    parents = {}
+    if _is_unified():
+        return 2, dict.fromkeys(names, _parent(names))
+    own, parents = _own_groups(), dict[str, Path]()
     for name in names:
         path = next((p for controllers, p in own.items() if name in controllers.split(",")), "/")
         mounted = _ROOT / name
@@ -96,16 +105,27 @@ def _parents(names: Sequence[str] = ("memory", "pids")) -> tuple[int, dict[str, 
     return 1, parents
 
 
-def _sweep(parent: Path) -> None:
-    if parent in _swept:
-        return
-    _swept.add(parent)
-    for folder in parent.glob("codegym-*"):
+def _sweep(parent: Path) -> list[str]:
+    """Remove the groups of makers that are no more; their paths."""
+    removed = []
+    for folder in sorted(parent.glob("codegym-*")):
         if not Path(f"/proc/{folder.name.split('-')[1]}").exists():
-            try:
+            with contextlib.suppress(OSError):  # its last process is still dying; the next one sweeps it
                 folder.rmdir()
-            except OSError:
-                continue  # its last process is still dying; the next maker sweeps it
+                removed.append(str(folder))
+    return removed
+
+
+def prune() -> list[str]:
+    """Remove the groups that killed processes left where this one would make its own; their paths."""
+    if _is_unified():
+        found = {_ROOT, _unified()}
+    else:
+        found = set[Path]()
+        for name in ("memory", "pids", "cpu"):
+            with contextlib.suppress(OSError):  # none of this kind
+                found |= set(_parents([name])[1].values())
+    return [path for parent in sorted(found) for path in _sweep(parent)]
 
 
 class Cgroup:
@@ -123,7 +143,8 @@ class Cgroup:
         version, parents = _parents(("memory", "pids", *(["cpu"] if limits.cpus else [])))
         name = f"codegym-{os.getpid()}-{next(_NUMBERS)}"
         group = cls(version, {controller: parent / name for controller, parent in parents.items()})
-        for parent in set(parents.values()):
+        for parent in set(parents.values()) - _swept:
+            _swept.add(parent)
             _sweep(parent)
         try:
             for folder in set(group.folders.values()):
