@@ -171,6 +171,23 @@ def one_action(found: Iterable[tuple[str, Action]], example: str) -> Action:
     return action
 
 
+def not_cut(data: bytes, position: int, *, anywhere: Iterable[bytes] = (), at_line: Iterable[bytes] = ()) -> None:
+    """Raises BadReply if a reply ends in the beginning of another action: only its first ones would be done.
+
+    Args:
+        position: where the last action of the reply ended.
+        anywhere: what opens an action (or a reasoning) wherever it stands.
+        at_line: what does so at the beginning of a line, blanks aside.
+    """
+    line = max(position, data.rfind(b"\n") + 1)
+    tails = [(opener, data[max(line, data.rfind(opener[:1])) :]) for opener in anywhere]
+    tails += [(opener, data[line:].lstrip(b" \t")) for opener in at_line]
+    for opener, tail in tails:
+        if tail and opener.startswith(tail):
+            shown = tail.decode("utf-8", "backslashreplace")
+            raise BadReply(f"the reply ends inside {opener.decode()} ({shown!r}): nothing was done; write it again")
+
+
 def read_back(form: ActionFormat, action: Action, reply: str) -> str:
     """The reply, if the format reads the action in it. Raises ValueError: ``render`` must never say another thing."""
     back = form.parse(reply)

@@ -16,6 +16,8 @@ from codegym.spans import Span, reply_bytes, reply_text
 
 FENCE = rb"[ ]{0,3}(?:(?P<ticks>`{3,})[ \t]*+(?P<label>[^\s`]*)[^`\n]*|(?P<tildes>~{3,})[ \t]*+(?P<name>[^\s]*)[^\n]*)"
 SHELL_LABELS = frozenset({b"bash", b"sh", b"shell", b"mswea_bash_command"})
+#: What a reply that was cut may end in the beginning of, where every fence opens a block.
+OPENERS = (b"```", b"~~~")
 
 #: How the prompts of the text formats say it.
 SHELL_PROMPT = """\

@@ -12,8 +12,9 @@ from codegym.actions.base import BadReply
 
 #: What does not follow a tag that is meant.
 NOT_QUOTED = rb"""(?!["'\\),\]};|]|`(?!``))"""
+TAG = b"<think>"
 #: A tag that opens a reasoning, for the patterns of the formats.
-OPEN = rb"<think>" + NOT_QUOTED
+OPEN = TAG + NOT_QUOTED
 _CLOSE = re.compile(rb"</think>" + NOT_QUOTED)
 _EITHER = re.compile(rb"<(/?)think>" + NOT_QUOTED)
 

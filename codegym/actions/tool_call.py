@@ -24,6 +24,7 @@ from codegym.actions.base import (
     ActionFormat,
     BadReply,
     Text,
+    not_cut,
     one_action,
     read_back,
     register,
@@ -32,14 +33,14 @@ from codegym.actions.text import within
 from codegym.actions.tools import TOOLS, Tool, call, checked, written
 from codegym.spans import reply_bytes, reply_text
 
-_FREE = re.compile(
-    rb"(?P<think>"
-    + reasoning.OPEN
-    + rb")|(?P<call><tool_call>)|^(?:(?P<bare>[ \t]*[\[{](?=\s*[\[{\"']))|"
-    + fences.FENCE
-    + rb"$)",
-    re.MULTILINE,
-)
+_TAG = b"<tool_call>"
+_CLOSE = b"</tool_call>"
+_TAGS = rb"(?P<think>" + reasoning.OPEN + rb")|(?P<call>" + _TAG + rb")"
+_OPENS = rb"[\[{](?=\s*[\[{\"'])"
+_FREE = re.compile(_TAGS + rb"|^(?:(?P<bare>[ \t,;]*" + _OPENS + rb")|" + fences.FENCE + rb"$)", re.MULTILINE)
+#: In the rest of a line on which a call or a reasoning ended, another one may begin anywhere.
+_SAME_LINE = re.compile(_TAGS + rb"|(?P<bare>" + _OPENS + rb")")
+_BETWEEN = re.compile(rb"[\s,;]*+")
 _CALL_KEYS = ("name", "function", "tool_calls")
 _LIKE_CALL = re.compile(rb"""[\s\[{]{0,40}["'](?:name|function|tool_calls)["']""")
 _MOST_OPEN_ENDS = 8  # brackets at the beginning of a line that never close; each costs a look at the rest of the reply
@@ -94,31 +95,39 @@ class ToolCall(ActionFormat):
     def _items(self, data: bytes) -> Iterator[tuple[str, Action]]:
         """The calls outside reasoning, in order."""
         position, open_ends = reasoning.begin(data), 0
-        while match := _FREE.search(data, position):
+        line_end = _line_end(data, position) if position else 0
+        cut: json_texts.Cut | None = None
+        while match := _next(data, position, line_end):
             position = match.end()
             values: list[Any] = []
             if match["think"]:
                 position = reasoning.end(data, match.end())
             elif match["call"]:
-                value, position = json_texts.read(data, position)
-                values = [value]
+                values, position = _tagged(data, position)
             elif match["bare"]:
                 try:
-                    value, end = json_texts.read(data, position - 1)
+                    value, position = json_texts.read(data, position - 1)
                 except BadReply as bad:
-                    open_ends += isinstance(bad, json_texts.Cut)
+                    if isinstance(bad, json_texts.Cut):
+                        cut, open_ends = bad, open_ends + 1
                     if _LIKE_CALL.match(data, position) or open_ends > _MOST_OPEN_ENDS:
                         raise
                     continue  # words that begin with a bracket, not a call
-                if _is_call(value):
-                    values, position = [value], end
+                values = [value] if _is_call(value) else []
             else:
                 found = fences.block(data, match)
                 position = found.end
                 values = _in_block(data, found) if found.label == b"json" else []
+            line_end = _line_end(data, position)
             for value in values:
                 for given in _calls(value):
+                    cut = None
                     yield self._item(given)
+        if cut:
+            raise cut
+        not_cut(data, position, anywhere=[_TAG, reasoning.TAG], at_line=fences.OPENERS)
+        if data[position:].rstrip().endswith((b"{", b"[")):
+            raise json_texts.Cut("it ends with an opening bracket")
 
     def _item(self, called: Any) -> tuple[str, Action]:
         """One call: what it is named, and what it does."""
@@ -142,14 +151,52 @@ class ToolCall(ActionFormat):
         return f"a call of {name}", tool.make(checked(tool, given))
 
 
+def _next(data: bytes, position: int, line_end: int) -> re.Match[bytes] | None:
+    """What opens next: before ``line_end`` anywhere in the line, then at the beginning of one."""
+    match = _SAME_LINE.search(data, position) if position < line_end else None
+    return match if match and match.start() < line_end else _FREE.search(data, position)
+
+
+def _line_end(data: bytes, position: int) -> int:
+    end = data.find(b"\n", position)
+    return len(data) if end < 0 else end
+
+
+def _values(data: bytes, position: int) -> tuple[list[Any], int]:
+    """The JSON values from ``position`` on, with blanks, commas and semicolons between them, and where they end."""
+    values: list[Any] = []
+    while not values or data[position : position + 1] in (b"{", b"["):
+        value, position = json_texts.read(data, position)
+        values.append(value)
+        between = _BETWEEN.match(data, position)
+        position = between.end() if between else position
+    return values, position
+
+
+def _tagged(data: bytes, position: int) -> tuple[list[Any], int]:
+    """The values after ``<tool_call>``. Its end may be missing, at the end of the reply or before the next call."""
+    values, position = _values(data, position)
+    rest = data[position : position + 20]
+    if not (rest.startswith((_CLOSE, _TAG)) or _CLOSE.startswith(rest)):
+        raise BadReply(f"<tool_call> holds {_shown(rest)} after its call: close it with </tool_call>")
+    return values, position
+
+
 def _in_block(data: bytes, block: fences.Block) -> list[Any]:
     """The JSON values of a block, which holds nothing else."""
-    values: list[Any] = []
-    inside, position = data[: block.close], block.body.start
-    while inside[position:].strip():
-        value, position = json_texts.read(inside, position)
-        values.append(value)
+    inside = data[: block.close]
+    if not inside[block.body.start :].strip():
+        return []
+    values, position = _values(inside, block.body.start)
+    if position < len(inside):
+        raise BadReply(
+            f"a json block holds {_shown(inside[position:].rstrip())} after its calls: write only calls in it"
+        )
     return values
+
+
+def _shown(rest: bytes) -> str:
+    return repr(rest[:20].decode("utf-8", "backslashreplace"))
 
 
 def _is_call(value: Any) -> bool:

@@ -65,6 +65,32 @@ def test_the_spellings_of_one_call(reply):
     assert parse(reply) == Action("shell", command="ls -la")
 
 
+A, B = (json.dumps({"name": "write", "arguments": {"path": path, "text": "x"}}) for path in "ab")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<tool_call>{A}{B}</tool_call>",
+        f"<tool_call>[{A}, {B}]</tool_call>",
+        f"<tool_call>\n{A};\n{B}\n</tool_call>",
+        f"<tool_call>{A}</tool_call>{B}",
+        f"<tool_call>{A}<tool_call>{B}",
+        f"```json\n{A},\n{B}\n```",
+        f"{A}, {B}",
+        f"{A};{B}",
+        f"[{A}] {B}",
+        f"{A}\n, {B}",
+        f"{A} and then {B}",
+        f'</think>{A} {{\n "arguments": {{"path": "b", "text": "x"}}, "name": "write"}}',
+    ],
+)
+def test_no_call_of_a_line_is_lost(reply):
+    assert [edit.path for edit in parse(reply).edits] == ["a", "b"]
+    other = reply.replace(B, LS).replace('"path": "b", "text": "x"}, "name": "write"', '}, "name": "submit"')
+    assert "two actions in one reply, a call of write and a call of s" in error(other)
+
+
 def test_every_tool():
     reply = (
         call("edit", path="a", search="x", replace="y")
@@ -143,6 +169,10 @@ def test_a_text_may_hold_the_format_itself():
         (LS[:-1], "ends inside a tool call"),
         (LS[:-5], "ends inside a tool call"),
         ("<tool_call>", "ends inside a tool call"),
+        (f"<tool_call>{LS} oops", "<tool_call> holds 'oops' after its call: close it"),
+        (f"```json\n{LS} oops\n```", "a json block holds 'oops' after its calls"),
+        (f'{LS}\n{{"type": "function", "fun', "ends inside a tool call"),
+        (f"{LS} {{", "ends inside a tool call"),
         (f"```json\n{LS}", "ends inside the ```json block"),
         (call("run", command="ls"), "there is no tool 'run'; there are: edit"),
         (call("shell", cmd="ls"), "does not take 'cmd'; it takes: command (string)"),

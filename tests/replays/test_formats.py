@@ -191,6 +191,11 @@ def test_c6_reasoning_is_none_and_all_edits_are_seen(form):
         found = edits(form, reply)
         assert apply_edits({"f": b"1\n2\n3\n"}, found).files == {"f": b"1\n22\n33\n"}
         assert len(found) == 2
+    if form == "tool_call":
+        one, two = (json.dumps({"name": "write", "arguments": {"path": path, "text": "x"}}) for path in "ab")
+        for between in ("", " ", ", ", ";", "</tool_call><tool_call>", " then "):
+            start = "<tool_call>" if between != " then " else ""
+            assert [edit.path for edit in edits(form, f"{start}{one}{between}{two}")] == ["a", "b"]
 
 
 HELD = [
