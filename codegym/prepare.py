@@ -1,13 +1,15 @@
-"""``codegym prepare``: build ahead of time what grading needs: a SWE-bench data set's clones and environments, or what
-a language's tool chain keeps (``codegym prepare rust``).
+"""``codegym prepare``: get ahead of time what grading needs: a SWE-bench data set's clones and environments, its
+images, or what a language's tool chain keeps (``codegym prepare rust``).
 
-What is done is kept, so an interrupted run goes on where it stopped: environments are complete or absent, and clones
-are looked at, not made again.
+What is done is kept, so an interrupted run goes on where it stopped: environments and images are complete or absent,
+and clones are looked at, not made again.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 import benchmarks
 from benchmarks.toolchains import LANGUAGES, toolchain
 from codegym.verify import tell
+from sandbox.base import SandboxError
 
 if TYPE_CHECKING:
     from benchmarks.swebench.benchmark import SWEBench
@@ -36,15 +39,24 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     common.add_argument("--offline", action="store_true", help="clone nothing")
     common.add_argument("--cache", help="where clones and environments are kept (default: ~/.cache/codegym)")
     common.add_argument("--recipes", help="a folder of recipes of your own")
+    common.add_argument("--pip", help="more arguments of pip install, in one text")
+    common.add_argument("--timeout", type=float, help="seconds for the tests of one instance (default: 1800)")
+    mode = common.add_mutually_exclusive_group()
+    mode.add_argument("--mode", choices=("native", "docker"), help="virtual environments, or the instances' images")
+    for name in ("native", "docker"):
+        mode.add_argument(f"--{name}", action="store_const", const=name, dest="mode", help=f"--mode {name}")
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
     each = commands.add_parser(
         "prepare",
         parents=[common],
-        help="build a SWE-bench data set's environments ahead, or what a language's tool chain keeps",
-        description=f"Build a data set's environments, or what a tool chain keeps: {', '.join(LANGUAGES)}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        help="get a SWE-bench data set's environments or images ahead, or what a language's tool chain keeps",
+        description="Build a data set's environments, pull its images (one that is here is used as it is), or build\n"
+        f"what a tool chain keeps ({', '.join(LANGUAGES)}).\n\n"
+        "    codegym prepare SWE-Lite --native --rows lite.jsonl --repositories clones\n"
+        "    codegym prepare SWE-Multilingual --docker -i ID",
     )
-    each.add_argument("--native", action="store_true", help="for runs without Docker (virtual environments)")
     each.set_defaults(run=run)
 
     each = commands.add_parser(
@@ -64,8 +76,8 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def make_bench(args: argparse.Namespace) -> SWEBench:
     """The benchmark that a command line names."""
-    given = {"rows": args.rows, "repositories": args.repositories, "cache": args.cache, "recipes": args.recipes}
-    options = {key: value for key, value in given.items() if value is not None}
+    names = ("rows", "repositories", "cache", "recipes", "pip", "timeout", "mode")
+    options = {name: value for name in names if (value := getattr(args, name)) is not None}
     if args.offline:
         options["url"] = None
     name = args.benchmark.lower()
@@ -79,17 +91,50 @@ def run(args: argparse.Namespace) -> None:
     if args.benchmark in LANGUAGES:
         tell(toolchain(args.benchmark).prepare())
         return
-    if not args.native:
-        raise ValueError("prepare builds virtual environments: say --native; images are pulled with `docker pull`")
+    if args.mode is None:
+        raise ValueError("say --native to build virtual environments, or --docker to pull images")
     bench = make_bench(args)
     names = args.instance or list(bench.rows(args.split))
-    if prepare(bench, names, tell):
+    if (prepare if bench.mode == "native" else prepare_images)(bench, names, tell):
         raise SystemExit(1)
+
+
+def prepare_images(bench: SWEBench, names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]:
+    """Make instances ready for Docker: pull the images that are not here, and make the layer that runs. Returns why
+    others are not, by id."""
+    from benchmarks.swebench import images
+
+    failed: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+    names = list(names)
+    for number, name in enumerate(names, start=1):
+        began, row = time.monotonic(), bench.row(name)
+        head = f"{number}/{len(names)} {name}"
+        image = images.name_of(row)
+        try:
+            bench.recipe(row)
+            pulled = images.pull(image, functools.partial(_bar, head))
+            bench.environment(row)
+        except SandboxError as error:
+            failed[name] = str(error)
+            tell(f"{head}  {error}")
+            continue
+        if image not in sizes:
+            sizes[image] = images.size(image)
+            what = "pulled" if pulled else "here"
+            tell(f"{head}  {image}: {what}, {sizes[image] >> 20} MiB, {time.monotonic() - began:.0f} s")
+    disk = sum(sizes.values()) >> 20
+    tell(f"{len(names) - len(failed)} of {len(names)} ready, {len(sizes)} images, {disk} MiB less what they share")
+    return failed
+
+
+def _bar(head: str, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{head}  {done >> 20} of {total >> 20} MiB\r")
 
 
 def prepare(bench: SWEBench, names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]:
     """Make instances ready: find their commits, build their environments. Returns why others are not, by id."""
-    from benchmarks.swebench.benchmark import MACHINE
     from benchmarks.swebench.environments import size
 
     failed: dict[str, str] = {}
@@ -101,7 +146,7 @@ def prepare(bench: SWEBench, names: Iterable[str], tell: Callable[[str], None]) 
             bench.repositories.find(row.repo, row.base_commit)
             folder = bench.environment(row).folder
             assert folder is not None  # the benchmark is native
-        except MACHINE as error:
+        except SandboxError as error:
             failed[name] = str(error)
             tell(f"{number}/{len(names)} {name}  {error}")
             continue

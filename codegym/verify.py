@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.base import reference
+from sandbox.base import SandboxError
 
 if TYPE_CHECKING:
     from benchmarks.swebench.benchmark import SWEBench
@@ -49,15 +50,13 @@ def verify(bench: SWEBench, instance_id: str) -> Verified:
         seconds = time.monotonic() - began
         return Verified(instance_id, (untouched, len(asked)), (gold, len(task.hidden)), seconds, problem)
 
-    from benchmarks.swebench.benchmark import MACHINE
-
     try:
         before = bench.grade(task, task.workspace)
         if before.infra_error is not None:
             return result(0, 0, before.infra_error)
         early = [name for name in asked if before.tests[name] == "passed"]
         after = bench.grade(task, reference(task) or {})
-    except MACHINE as error:
+    except SandboxError as error:
         return result(0, 0, str(error))
     good = sum(status == "passed" for status in after.tests.values())
     if after.infra_error is not None:

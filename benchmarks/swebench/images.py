@@ -2,6 +2,7 @@
 
 ::
 
+    pull("swebench/sweb.eval.x86_64.django_1776_django-15790:latest")     # what ``codegym prepare --docker`` does
     image = prepared("swebench/sweb.eval.x86_64.django_1776_django-15790:latest")
     files, executable = files_of(image)
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 
 from benchmarks.base import Workspace
 from benchmarks.swebench.environments import Environment
@@ -44,23 +46,72 @@ def name_of(row: Row) -> str:
     return row.image or f"swebench/sweb.eval.x86_64.{row.instance_id.lower().replace('__', '_1776_')}:latest"
 
 
+def pull(name: str, progress: Callable[[int, int], None] = lambda done, total: None) -> bool:
+    """Get an image from its registry; one that is here is left as it is. Whether it had to be got.
+
+    Args:
+        progress: called with bytes that are here, and bytes of all layers that are known by now.
+
+    Raises SandboxUnavailable without a daemon, SandboxError when it cannot get the image.
+    """
+    from sandbox.docker.daemon import client, short
+
+    api = client()
+    from docker.errors import DockerException, ImageNotFound  # after client(), which says how to install it
+
+    layers: dict[str, tuple[int, int]] = {}
+    try:
+        try:
+            api.images.get(name)
+            return False
+        except ImageNotFound:
+            pass
+        for event in api.api.pull(name, stream=True, decode=True):
+            if "error" in event:
+                raise SandboxError(f"Docker cannot pull {name}: {event['error']}")
+            detail = event.get("progressDetail") or {}
+            if event.get("status") == "Downloading" and detail.get("total"):
+                layers[event["id"]] = detail["current"], detail["total"]
+            elif event.get("status") == "Download complete" and event["id"] in layers:
+                layers[event["id"]] = (layers[event["id"]][1],) * 2
+            if layers:
+                progress(sum(done for done, _ in layers.values()), sum(total for _, total in layers.values()))
+        return True
+    except DockerException as error:
+        raise SandboxError(f"Docker cannot pull {name}: {short(error)}") from None
+    finally:
+        api.close()
+
+
+def size(name: str) -> int:
+    """Bytes of an image that is here, with the layers that it shares with others."""
+    from sandbox.docker.daemon import client
+
+    api = client()
+    try:
+        return int(api.images.get(name).attrs["Size"])
+    finally:
+        api.close()
+
+
 @functools.cache
 def prepared(name: str) -> str:
     """The tag of the image without the history of its repository.
 
     Raises SandboxError: other images may be there, so it is this task that cannot be run.
     """
-    from docker.errors import DockerException, ImageNotFound
-
     from sandbox.docker.daemon import LABEL, client, maker, remove, short
 
     api = client()
+    from docker.errors import DockerException, ImageNotFound  # after client(), which says how to install it
+
     try:
         try:
             base = api.images.get(name)
         except ImageNotFound:
             raise SandboxError(
-                f"Docker has no image {name!r} (nothing is pulled unasked): docker pull {name}"
+                f"Docker has no image {name!r} (nothing is pulled unasked): docker pull {name}, or codegym prepare "
+                "--docker for a data set"
             ) from None
         tag = f"{_TAG}:{base.id.split(':')[-1][:32]}"
         try:

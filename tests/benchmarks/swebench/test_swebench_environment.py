@@ -86,7 +86,7 @@ def test_what_is_wrong_on_the_command_line_is_said(world: World, capsys):
     assert main(["verify", "SWE-Wrong"]) == 2
     assert "SWE-Lite" in capsys.readouterr().err
     assert main(_arguments(world, "prepare")) == 2
-    assert "--native" in capsys.readouterr().err
+    assert "say --native" in capsys.readouterr().err
     assert main(_arguments(world, "verify", "-i", "none")) == 2
     assert "ids look like" in capsys.readouterr().err
 
