@@ -25,34 +25,69 @@ class Lexer:
     Attributes:
         line: what begins a comment up to the line's end.
         spanning: what every comment or literal of several lines has in it.
+        raw: literals whose end repeats their beginning, as the pattern's only group; ``spanning`` has theirs, too.
     """
 
     line: bytes
     comment: bytes
     literal: bytes
     spanning: tuple[bytes, ...]
+    raw: bytes = b""
 
 
-_QUOTED = rb'"(?:[^"\\\n]|\\.)*+"|' + rb"'(?:[^'\\\n]|\\.)*+'"
+def _quoted(sign: bytes, over_lines: bool = False) -> bytes:
+    r"""A literal between two signs, ``\`` escaping. Fragments have open ones, whose sign is then one like any other.
+
+    But where signs are escaped in it, an open one goes up to the end: else each of them would begin a search to there.
+    """
+    stop = sign if over_lines else sign + rb"\n"
+    rest = rb"(?:[^%b\\]|\\.)*" % stop
+    return rb"%b%b+%b|%b(?:[^%b\\]|\\[^%b])*+\\%b%b(?<=\S)" % (sign, rest, sign, sign, stop, sign, sign, rest)
+
+
+def _fenced(sign: bytes) -> bytes:
+    return rb"%b(?:[^\\]|\\(?:.|\Z))*?(?:%b|\Z)" % (sign, sign)
+
+
+_SINGLE, _DOUBLE = _quoted(b"'"), _quoted(b'"')
+_QUOTED = _DOUBLE + b"|" + _SINGLE
 _JOINED = (b"\\\n", b"\\\r")
 _PYTHON = Lexer(
-    b"#",
-    rb"#[^\n]*+",
-    rb'"""(?:[^\\]|\\.)*?(?:"""|\Z)|' + rb"'''(?:[^\\]|\\.)*?(?:'''|\Z)|" + _QUOTED,
-    (b'"""', b"'''", *_JOINED),
-)
-_SHELL = Lexer(b"#", rb"#[^\n]*+", rb'"(?:[^"\\]|\\.)*+"|' + rb"'[^']*+'", (b'"', b"'", *_JOINED))
-_C = Lexer(
-    b"//", rb"//[^\n]*+|/\*.*?(?:\*/|\Z)", rb"`(?:[^`\\]|\\.)*+`|" + _QUOTED, (b"/*", b"`", *_JOINED)
+    b"#", rb"#[^\n]*+", b"|".join((_fenced(b'"""'), _fenced(b"'''"), _QUOTED)), (b'"""', b"'''", *_JOINED)
 )  # fmt: skip
+_SHELL = Lexer(b"#", rb"#[^\n]*+", _quoted(b'"', over_lines=True) + rb"|'[^']*+'", (b'"', b"'", *_JOINED))
+
+
+def _braces(literal: bytes, *spanning: bytes, raw: bytes = b"") -> Lexer:
+    return Lexer(b"//", rb"//[^\n]*+|/\*.*?(?:\*/|\Z)", literal, (b"/*", *spanning, *_JOINED), raw)
+
+
+#: A slash where no operand is before it begins a regular expression.
+_REGEX = rb"(?:(?<=[(,=:\[!&|?{};])|(?<=[(,=:\[!&|?{};] )|(?<=return ))/(?![*/])(?:[^/\\\n]|\\[^\n])++/"
+_SCRIPT = _braces(b"|".join((_quoted(b"`", over_lines=True), _QUOTED, _REGEX)), b"`")
+_GO = _braces(rb"`[^`]*+`|" + _QUOTED, b"`")
+_TEXT_BLOCKS = _braces(_fenced(b'"""') + b"|" + _QUOTED, b'"""')
+#: A quote after a digit parts the digits of a number.
+_C = _braces(
+    _DOUBLE + rb"|(?<![0-9a-fA-F])(?:" + _SINGLE + rb")",
+    b'R"',
+    raw=rb'(?:u8|[uUL])?R"([^()\\\s]{0,16}+)\(.*?(?:\)\2"|\Z)',
+)
+#: One quote alone begins a lifetime.
+_RUST = _braces(
+    _quoted(b'"', over_lines=True) + rb"|'(?:\\[^\n][^'\n]{0,9}+|[^'\\\n\x80-\xff]|[\x80-\xff]{2,4}+)'",
+    b'"',
+    raw=rb'(?:b|c)?r(#*+)".*?(?:"\2|\Z)',
+)
 LEXERS: dict[str, Lexer] = {
     "python": _PYTHON,
     **dict.fromkeys(("bash", "shell", "ruby", "toml", "yaml"), _SHELL),
-    **dict.fromkeys(
-        ("c", "cpp", "csharp", "java", "javascript", "typescript", "tsx", "go", "rust", "kotlin", "php", "scala",
-         "swift"), _C,
-    ),
-}  # fmt: skip
+    **dict.fromkeys(("c", "cpp"), _C),
+    **dict.fromkeys(("javascript", "typescript", "tsx", "php"), _SCRIPT),
+    **dict.fromkeys(("java", "csharp", "kotlin", "scala", "swift"), _TEXT_BLOCKS),
+    "go": _GO,
+    "rust": _RUST,
+}
 _INK = rb"[\w\x80-\xff]++|[^\w\s\x80-\xff]"
 #: A line at the depth of a statement's first that begins with one of these belongs to it.
 _GOES_ON = frozenset((b"}", b")", b"]", b"else", b"elif", b"except", b"finally", b"catch", b"end"))
@@ -107,9 +142,10 @@ def _patterns(lexer: Lexer | None) -> tuple[re.Pattern[bytes], re.Pattern[bytes]
     if lexer is None:
         return re.compile(_INK + rb"|\n"), re.compile(_INK)
     tokens = lexer.literal + b"|" + _INK
+    raw = lexer.raw + b"|" if lexer.raw else b""
     return (
         re.compile(lexer.comment + b"|" + tokens + rb"|\n", re.DOTALL),
-        re.compile(b"(" + lexer.comment + b")|" + tokens, re.DOTALL),
+        re.compile(b"(" + lexer.comment + b")|" + raw + tokens, re.DOTALL),
     )
 
 
@@ -152,7 +188,7 @@ def _across(text: bytes, lines: list[bytes], lexer: Lexer) -> Iterator[_Row]:
 def _ink(text: bytes, tokens: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
     for match in tokens.finditer(text):
         start, end = match.span()
-        if match.lastindex is not None or (text[start:end] == b"\\" and text[end : end + 2].lstrip(b"\r")[:1] == b"\n"):
+        if match.lastindex == 1 or (text[start:end] == b"\\" and text[end : end + 2].lstrip(b"\r")[:1] == b"\n"):
             continue  # a comment, or what joins two lines and says nothing
         if b"\n" not in match[0]:
             yield start, end

@@ -6,132 +6,27 @@ import itertools
 import random
 import time
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
-import tree_sitter
-import tree_sitter_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import algorithms
 from algorithms.didpo.anchors import find_anchors
 from algorithms.didpo.corpus import corpus_of, shared_text
 from algorithms.didpo.cut import Candidate, choose, cut, groupability
 from algorithms.didpo.repeats import maximal_repeats
 from algorithms.didpo.roots import root_diffs
 from algorithms.didpo.similar import number_names
-from algorithms.didpo.units import LEXERS, _across, _alone, units_of
+from algorithms.didpo.units import units_of
 from codegym.actions.base import Action, Replace, Text
 from codegym.actions.xml import Xml
 from codegym.diff.files import diff_files
-from codegym.diff.languages import language_of
 from codegym.diff.model import Change
 from codegym.edits import apply_edits
 from codegym.spans import Span, reply_bytes
 from tests.algorithms.groups_for_tests import block, deleting, trajectory, turn
 from tests.algorithms.planted_blocks import CLASSES, planted_blocks, recall
-
-
-def texts(code, language="python"):
-    return list(units_of(code, language).texts)
-
-
-def test_units_fold_spacing_and_drop_comments():
-    tidy = b"if a:\n    x = f(1, 2)\n"
-    wild = b"\r\n# why\r\nif  a :   # here\r\n\tx=f( 1,2 )\r\n\r\n"
-    assert texts(tidy) == texts(wild) == [b"if a :", b"x = f ( 1 , 2 )"]
-
-
-def test_units_keep_what_a_string_says():
-    assert texts(b's = "a # b"') == [b's = "a # b"']
-    assert texts(rb's = "a\nb"') != texts(rb's = "c\nb"')
-    assert texts(b's = """a\r\n  b # c\n"""  # d') == [b's = """a', b"b # c", b'"""']
-
-
-def test_units_of_other_languages():
-    code = b"int f(int a) { // why\n  return a/* 2\n */ +1; }"
-    assert texts(code, "c") == [b"int f ( int a ) {", b"return a", b"+ 1 ; }"]
-    assert texts(b"const s = `a // b\nc`", "javascript") == [b"const s = `a // b", b"c`"]
-    assert texts(b"x='a # b' # c", "bash") == [b"x = 'a # b'"]
-    assert texts(b"Is it # so?", None) == [b"Is it # so ?"]
-
-
-def test_every_language_of_the_diff_has_a_lexer():
-    names = {language_of(f"m.{ending}").name for ending in ("py", "js", "ts", "tsx", "java", "go", "rs", "c", "cpp")}
-    assert names <= set(LEXERS)
-
-
-def test_units_agree_with_the_grammar_on_every_file_of_this_project():
-    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_python.language()))
-    files = sorted(Path(algorithms.__file__).parent.parent.glob("*/**/*.py"))
-    assert len(files) > 100
-    for path in files:
-        code = path.read_bytes()
-        root = parser.parse(code).root_node
-        comments, stack = [], [root]
-        while stack:
-            node = stack.pop()
-            comments += [(node.start_byte, node.end_byte)] if node.type == "comment" else []
-            stack += node.children
-        bare = bytearray(code)
-        for start, end in comments:
-            bare[start:end] = b" " * (end - start)
-        wanted, position = [], 0
-        for line in bytes(bare).split(b"\n"):
-            if line.strip() and not line.endswith(b"\\"):  # which joins lines in code and is content in a string
-                wanted.append((position + len(line) - len(line.lstrip()), position + len(line.rstrip())))
-            position += len(line) + 1
-        units = units_of(code, "python")
-        ends = {end: start for start, end in zip(units.starts, units.ends, strict=True)}
-        assert [(ends.get(end), end) for _, end in wanted] == wanted, path
-
-
-def test_unit_spans_are_the_bytes_of_the_line():
-    code = "  é = 'ü'  # c\r\n\treturn é\n".encode()
-    units = units_of(code, "python")
-    assert [code[a:b].decode() for a, b in zip(units.starts, units.ends, strict=True)] == ["é = 'ü'", "return é"]
-
-
-def test_statements_by_layout():
-    code = b"def f(a):\n    if a:\n        g()\n    else:\n        h()\n    return a\nx = 1\n"
-    units = units_of(code, "python")
-    assert dict(zip(units.runs, units.depths, strict=True)) == {(0, 6): 0, (1, 5): 1, (6, 7): 0}
-    braces = units_of(b"if (a) {\n  g();\n} else {\n  h();\n}\nx = 1;\n", "c")
-    assert braces.runs == ((0, 5), (5, 6))
-
-
-@pytest.mark.parametrize("language", ["python", "bash", "c", "cobol", None])
-@given(
-    code=st.binary(max_size=60)
-    | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogateescape"))
-    | st.text("ab\"'\\\n\r #/*`", max_size=40).map(str.encode)
-)
-@settings(max_examples=60, deadline=None)
-def test_units_of_anything_hold_ink_in_order(language, code):
-    units = units_of(code, language)
-    spans = list(zip(units.starts, units.ends, strict=True))
-    assert all(a < b for a, b in spans)
-    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
-    assert all(b"\n" not in text and text.strip() == text for text in units.texts)
-    if language is None:
-        folded = [b"".join(text.split()) for text in units.texts]
-        assert folded == [b"".join(line.split()) for line in code.split(b"\n") if line.strip()]
-    assert all(0 <= first < last <= len(spans) for first, last in units.runs)
-    tops = [run for run, depth in zip(units.runs, units.depths, strict=True) if depth == 0]
-    assert [first for first, _ in tops] == [0, *(last for _, last in tops)][: len(tops)]
-
-
-@given(st.text("ab='\"\\ #/`\n", max_size=60))
-@settings(max_examples=200, deadline=None)
-def test_tokens_found_all_at_once_or_one_by_one_are_the_same(code):
-    data = code.encode()
-    for name in ("python", "c"):
-        lexer = LEXERS[name]
-        if not any(sign in data for sign in lexer.spanning):
-            lines = data.split(b"\n")
-            assert list(_alone(data, lines, lexer)) == list(_across(data, lines, lexer))
 
 
 def brute_force(sequences, owners):
@@ -372,15 +267,21 @@ def repeated(*parts):
         (b"\n".join(block(0, 25_000)), b"\n".join(block(0, 25_000))),
         (b"f(" + b"a, " * 300_000 + b")\n",) * 2,
         (b"\n".join(block(0, 130)),) * 500,
+        (b'x = 1\ny = 2\nx = "' + b'\\"' * 50_000,) * 2,
     ],
-    ids=["equal lines", "one odd line", "period of two", "one megabyte", "one long line", "identical replies"],
+    ids=["equal lines", "one odd line", "period of two", "one megabyte", "long line", "identical replies", "quotes"],
 )  # fmt: skip
 def test_adversarial_texts_take_little_time_and_memory(texts):
     group = group_of(*texts)
-    units_of.cache_clear()
-    began = time.process_time()
-    assert find_anchors(group)
-    assert time.process_time() - began < 6  # .2 to .6 s alone on one core; the old quadratic ways took minutes
+
+    def seconds():
+        units_of.cache_clear()
+        began = time.process_time()
+        assert find_anchors(group)
+        return time.process_time() - began
+
+    # .2 to .6 s alone on one core, up to three times that beside others; the old quadratic ways took minutes.
+    assert any(seconds() < 2 for _ in range(3))
 
 
 def test_nested_repeats_take_memory_in_proportion():
@@ -400,5 +301,7 @@ def test_time_grows_with_the_size_of_the_diffs():
         find_anchors(group)
         return time.process_time() - began
 
-    small, large = min(seconds(8) for _ in range(3)), min(seconds(32) for _ in range(3))
-    assert large < 8 * small  # 4 times the text; quadratic would be 16 times
+    def growth():
+        return min(seconds(32) for _ in range(3)) / min(seconds(8) for _ in range(3))
+
+    assert any(growth() < 5 for _ in range(3))  # 4 times the text; quadratic would be 16 times
