@@ -26,6 +26,7 @@ from codegym.actions.base import (
     Rename,
     Text,
     Write,
+    not_cut,
     one_action,
     read_back,
     register,
@@ -60,6 +61,7 @@ def _items(data: bytes) -> Iterator[tuple[str, Action]]:
             found = fences.block(data, match)
             position = found.end
             yield "a ```bash block", fences.command(data, found)
+    not_cut(data, position, anywhere=[reasoning.TAG], at_line=[b"*** Begin Patch"])
 
 
 def _is_command(data: bytes, match: re.Match[bytes]) -> bool:

@@ -185,7 +185,9 @@ def not_cut(data: bytes, position: int, *, anywhere: Iterable[bytes] = (), at_li
     for opener, tail in tails:
         if tail and opener.startswith(tail):
             shown = tail.decode("utf-8", "backslashreplace")
-            raise BadReply(f"the reply ends inside {opener.decode()} ({shown!r}): nothing was done; write it again")
+            raise BadReply(
+                f"the reply ends inside {opener.decode().strip()} ({shown!r}): nothing was done; write it again"
+            )
 
 
 def read_back(form: ActionFormat, action: Action, reply: str) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from codegym.actions import fences, reasoning
-from codegym.actions.base import Action, ActionFormat, BadReply, one_action, read_back, register
+from codegym.actions.base import Action, ActionFormat, BadReply, not_cut, one_action, read_back, register
 from codegym.spans import reply_bytes
 
 _EXAMPLE = "write one command in a fenced block, ```bash on the line before it and ``` on the line after it"
@@ -29,6 +29,7 @@ def _items(data: bytes) -> Iterator[tuple[str, Action]]:
         position = found.end
         if found.label in fences.SHELL_LABELS:
             yield "a ```bash block", fences.command(data, found)
+    not_cut(data, position, anywhere=[reasoning.TAG], at_line=fences.OPENERS)
 
 
 @register

@@ -23,6 +23,7 @@ from codegym.actions.base import (
     Replace,
     Text,
     Write,
+    not_cut,
     one_action,
     read_back,
     register,
@@ -67,6 +68,7 @@ def _items(data: bytes) -> Iterator[tuple[str, Action]]:
             found = fences.block(data, match)
             position = low = found.end
             yield "a ```bash block", fences.command(data, found)
+    not_cut(data, position, anywhere=[reasoning.TAG], at_line=[b"<" * size + b" SEARCH" for size in range(5, 41)])
 
 
 def _is_command(data: bytes, match: re.Match[bytes]) -> bool:

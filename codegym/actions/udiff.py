@@ -27,11 +27,12 @@ from codegym.actions.base import (
     Rename,
     Text,
     Write,
+    not_cut,
     one_action,
     read_back,
     register,
 )
-from codegym.actions.udiff_reader import EXAMPLE, LETTERS, NEW_FILE, DiffReader
+from codegym.actions.udiff_reader import CUT, EXAMPLE, LETTERS, NEW_FILE, DiffReader
 from codegym.spans import reply_bytes
 
 _FREE = re.compile(
@@ -43,6 +44,7 @@ _FREE = re.compile(
     re.MULTILINE,
 )
 _LABELS = frozenset({b"diff", b"patch", b"udiff"})
+_CUT = re.compile(rb"^" + CUT.pattern, re.MULTILINE)
 _ODD = re.compile(rb'[^ -~]|["\\]')
 
 
@@ -68,6 +70,10 @@ def _items(data: bytes) -> Iterator[tuple[str, Action]]:
                 yield "a diff", Action("edit", tuple(edits))
             elif found.label in fences.SHELL_LABELS:
                 yield "a ```bash block", fences.command(data, found)
+    not_cut(data, position, anywhere=[reasoning.TAG], at_line=[*fences.OPENERS, b"diff --git ", b"Binary files "])
+    last = max(position, data.rfind(b"\n", 0, data.rfind(b"\n")) + 1)
+    if _CUT.search(data, last):
+        raise BadReply("the reply ends in the beginning of another file or hunk: nothing was done; write it again")
 
 
 def _shown(data: bytes, position: int) -> str:

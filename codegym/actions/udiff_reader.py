@@ -10,6 +10,8 @@ from codegym.spans import Span, reply_text
 
 EXAMPLE = "write a unified diff in a ```diff block: --- a/a.py, +++ b/a.py, then hunks that begin with @@"
 NEW_FILE = re.compile(rb"(?:diff --git |--- [^\n]*\n\+\+\+ )")
+#: The beginning of another file or hunk, where the reply ends.
+CUT = re.compile(rb"(?:-{1,3}|--- (?:\"?a/[^\n]*|\S*)(?:\n\+{0,3})?|@@?|@@[ .][^\n]*|Binary files [^\n]*)\Z")
 _HEAD = re.compile(rb"--- ([^\n]*)\n\+\+\+ ([^\n]*)\n?")
 _HUNK = re.compile(rb"@@(?: -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))?)?[^\n@]*@@[^\n]*\n?")
 _EXTENDED = re.compile(
@@ -72,8 +74,14 @@ class DiffReader:
             )
         if None not in (old, new) and old != new and not (source and target):
             raise BadReply(f"a diff names two files, {old} and {new}: write the path of the one that it changes twice")
-        hunks = diff_lines.hunks(self._data, self._at, self._end, _HUNK, _is_boundary, fenced=self._fenced)
+        boundary = _is_boundary if self._fenced else _is_bare_boundary
+        hunks = diff_lines.hunks(self._data, self._at, self._end, _HUNK, boundary, fenced=self._fenced)
         self._at = hunks.end
+        if not (self._fenced or hunks.found or self._data[self._at :].strip()):
+            raise BadReply(
+                f"{new or old}: the reply ends before any hunk of it: nothing was done; write the diff between ```diff "
+                "and ```, where it needs none"
+            )
         path = new or old or ""
         if source and target:
             edits: list[Edit] = [Rename(source, target, place)]
@@ -124,3 +132,8 @@ class DiffReader:
 def _is_boundary(data: bytes, position: int, end: int) -> bool:
     """Whether a hunk cannot go on at a line: another file or hunk begins there, or the diff ends."""
     return position >= end or bool(NEW_FILE.match(data, position, end) or _HUNK.match(data, position, end))
+
+
+def _is_bare_boundary(data: bytes, position: int, end: int) -> bool:
+    """The same outside a fence, where a reply that was cut may end in the beginning of another file or hunk."""
+    return _is_boundary(data, position, end) or bool(CUT.match(data, position, end))

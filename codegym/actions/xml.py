@@ -28,11 +28,12 @@ from codegym.actions.base import (
     Replace,
     Text,
     Write,
+    not_cut,
     one_action,
     read_back,
     register,
 )
-from codegym.actions.xml_tags import BODY_TAG, FREE_TAG, Tag, body, cut, edit_end, quote
+from codegym.actions.xml_tags import BODY_TAG, FREE_TAG, OPENERS, Tag, body, cut, edit_end, quote
 from codegym.spans import reply_bytes, reply_text
 
 _PAIR = "<search>..</search><replace>..</replace>"
@@ -92,6 +93,7 @@ def _items(data: bytes) -> Iterator[tuple[str, Action]]:
         tag = Tag(data, match.start(), name)
         action, position = _action(data, tag)
         yield f"<{name}>", action
+    not_cut(data, position, anywhere=OPENERS)
 
 
 def _action(data: bytes, tag: Tag) -> tuple[Action, int]:

@@ -14,6 +14,8 @@ from codegym.spans import Span, reply_text
 
 _NAMES = rb"edit|write|insert|lines|delete|rename|search|replace|shell|submit"
 FREE_TAG = re.compile(rb"<(/?)(" + _NAMES + rb"|think(?=>" + reasoning.NOT_QUOTED + rb"))(?=[\s/>]|\Z)")
+#: What a reply that was cut may end in the beginning of.
+OPENERS = tuple(b"<" + slash + name for name in (*_NAMES.split(b"|"), b"think>") for slash in (b"", b"/"))
 # Inside a body only what looks like a whole tag counts: `if n <lines and` is code.
 BODY_TAG = re.compile(rb"<(/?)(" + _NAMES + rb")(?=\s*+/?>|\s++[a-z]++\s*+=)")
 _ATTRIBUTES = re.compile(rb"""((?:\s++[a-z]++\s*+=\s*+(?:"[^"]*+"|'[^']*+'))*+)\s*+(/?)>""")

@@ -184,6 +184,66 @@ def test_c4_none_two_or_cut(form):
             assert "no action" in action.error or "ends inside" in action.error or "open to the end" in action.error
 
 
+def pairs_of_edits(form: str):
+    """Two edits in one reply, and what stands between them, in each way that the format has."""
+    one, two = (replace(form, path, "x = 1\ny = 2\n", "x = 3\ny = 4\n") for path in ("f", "src/g.py"))
+    if form == "search_replace":  # a name and a fence alone are words
+        head, marker, rest = two.partition("<<<<<<<")
+        yield one, head, marker + rest
+        yield one, f"Then:\n\n{head}", f"<<<<< {rest.strip().replace('=======', '=====').replace('>>>>>>>', '>>>>>')}"
+        return
+    yield one, "", two
+    yield one, "Then:\n\n", two
+    if form == "xml":
+        for more in ('<rename path="a" to="b"/>', '<write path="g">\nx\n</write>', two):
+            yield one.rstrip("\n"), " and ", more
+        yield one, f"<think>\n{two}</think>", two
+    if form == "tool_call":
+        one, two = (text.split("\n")[1] for text in (one, two))
+        yield one, "\n", two
+        yield one, ", ", two
+        yield one, "\n", json.dumps({"tool_calls": [{"id": "c1", "type": "function", "function": json.loads(two)}]})
+        yield one, "\n", f"```json\n{two}\n```"
+        yield one, "\n", f"[\n  {two}\n]"
+        yield one, f"\n<think>{two}</think>", two
+
+
+@pytest.mark.parametrize("form", EDITING)
+def test_c4_a_reply_of_two_edits_that_was_cut_does_both_or_nothing(form):
+    for first, between, second in pairs_of_edits(form):
+        reply = first + between + second
+        whole, alone = get(form).parse(reply), get(form).parse(first)
+        assert (whole.error, len(whole.edits) - len(alone.edits)) == (None, 1)
+        closed = next(cut for cut in range(len(first) + 1) if get(form).parse(first[:cut]) == alone)
+        for cut in range(len(reply)):
+            action = get(form).parse(reply[:cut])
+            if closed <= cut <= len(first + between):
+                assert action in (whole, alone) or action.kind == "invalid"  # between the two: a whole reply
+            else:
+                assert action == whole or (action.kind == "invalid" and not action.edits), reply[:cut]
+
+
+def test_c4_a_diff_without_fence_that_was_cut_lacks_the_end_of_its_last_line_at_most():
+    one = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n x\n-y\n+yyyy\n"
+    git = "diff --git a/g b/g\nindex 1..2 100644\n"
+    added = "diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+1\n"
+    gone = "--- a/g\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
+    moved = "diff --git a/g b/h\nsimilarity index 90%\nrename from g\nrename to h\n" + one.replace("f", "h")
+    hunk = "@@ -9,3 +9,3 @@\n x\n-y\n+z\n q\n"
+    for second in (hunk, one.replace("f", "g"), git + one.replace("f", "g"), added, gone, moved):
+        reply = one + second
+        whole = get("udiff").parse(reply)
+        assert whole.error is None
+        for cut in range(len(reply)):
+            action = get("udiff").parse(reply[:cut])
+            if len(one) - len("yyyy\n") <= cut <= len(one):
+                assert len(action.edits) == 1
+            elif cut > reply.rindex("\n", 0, -1) + 1:  # the last line lacks its newline, as in A4
+                assert action.kind == "invalid" or len(action.edits) == len(whole.edits)
+            else:
+                assert action.kind == "invalid", reply[:cut]
+
+
 @pytest.mark.parametrize("form", EDITING)
 def test_c6_reasoning_is_none_and_all_edits_are_seen(form):
     one, two, three = (replace(form, "f", f"{k}\n", f"{k}{k}\n") for k in (1, 2, 3))
