@@ -14,10 +14,24 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+_LONGEST_S = 1_000_000  # eleven days; what waits is told in milliseconds, of 31 bits
+# The least and the most of each limit. 16 MiB: without a control group it counts what the process of a command has
+# mapped before that starts. 16 files: the sandbox's own folders are among them. 2^22 pids, 0.01 cpus: the kernel's.
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "wall_s": (0.001, _LONGEST_S),
+    "cpu_s": (0.001, _LONGEST_S),
+    "memory_bytes": (16 << 20, 1 << 62),
+    "pids": (1, 1 << 22),
+    "disk_bytes": (4096, 1 << 62),
+    "files": (16, 1 << 32),
+    "output_bytes": (1, 1 << 62),
+    "cpus": (0.01, 10_000),
+}
+
 
 @dataclass(frozen=True)
 class Limits:
-    """Budgets of one sandbox. Sizes are bytes, times are seconds.
+    """Budgets of one sandbox. Sizes are bytes, times are seconds. Raises ValueError for one that makes no sense.
 
     Attributes:
         wall_s: wall time of one command, unless ``run(timeout=...)`` says otherwise.
@@ -40,9 +54,17 @@ class Limits:
     cpus: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is not None and value <= 0:
-                raise ValueError(f"Limits.{name} must be positive, not {value}")
+        for name, (least, most) in _BOUNDS.items():
+            value = getattr(self, name)
+            if name == "cpus" and value is None:
+                continue
+            whole = isinstance(least, int)
+            if type(value) is not int and (whole or type(value) is not float):
+                raise ValueError(f"Limits.{name} must be a {'whole ' * whole}number, not {value!r}")
+            if value <= 0:
+                raise ValueError(f"Limits.{name} must be positive, not {value!r}")
+            if not least <= value <= most:
+                raise ValueError(f"Limits.{name} must be from {least} to {most}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -88,6 +110,15 @@ def command(
     return [_text(argument) for argument in argv], os.fspath(cwd), given
 
 
+def seconds(timeout: float | None, limits: Limits) -> float:
+    """The wall time that a command gets. Raises ValueError where ``timeout`` is no number of seconds."""
+    if timeout is None:
+        return float(limits.wall_s)
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= _LONGEST_S:
+        raise ValueError(f"timeout={timeout!r} must be a number of seconds from 0 to {_LONGEST_S}, or None for wall_s")
+    return float(timeout)
+
+
 def _text(given: object) -> str:
     return os.fsdecode(given) if isinstance(given, (bytes, os.PathLike)) else str(given)
 
@@ -130,7 +161,7 @@ class Shell(abc.ABC):
         """Run shell text to its end. What it leaves in the background runs on; its output comes with later results.
 
         The text is one argument of ``eval``, so a syntax error is a result and spoils nothing. If the shell itself
-        ended, ``exit_code`` is how. Raises ValueError for text with NUL.
+        ended, ``exit_code`` is how. Raises ValueError for text with NUL, and for a time-out as ``Sandbox.run`` does.
         """
 
     @abc.abstractmethod
@@ -163,7 +194,8 @@ class Sandbox(abc.ABC):
     ) -> ExecResult:
         """Run one command to its end. When its main process ends, whatever else it started is killed.
 
-        Raises ValueError where ``argv`` is no list of arguments, or ``env`` holds what is no string.
+        Raises ValueError where ``argv`` is no list of arguments, ``env`` holds what is no string, or ``timeout`` is no
+        number of seconds from 0 to 1,000,000 (None: ``Limits.wall_s``).
         """
 
     @abc.abstractmethod

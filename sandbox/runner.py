@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable, WorkspaceError
+from sandbox.base import ExecResult, Limits, SandboxError, SandboxUnavailable, WorkspaceError, seconds
 from sandbox.collect import Stream, anonymous
 from sandbox.files import split
 
@@ -164,11 +164,12 @@ class Runner:
         Raises:
             SandboxError: the machine failed; the runner stays usable, with a new worker.
             SyntaxError: ``program`` does not compile.
+            ValueError: a time-out that :meth:`sandbox.Sandbox.run` would not take.
             WorkspaceError: a path of ``files`` leads outside the workspace, or they do not fit into it.
         """
         given = Link(link)
         try:
-            return self._run(program, files or {}, data, self.limits.wall_s if timeout is None else timeout, given)
+            return self._run(program, files or {}, data, seconds(timeout, self.limits), given)
         finally:
             given.close()
 

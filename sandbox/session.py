@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sandbox import shell
-from sandbox.base import ExecResult, Limits, SandboxError, Shell
+from sandbox.base import ExecResult, Limits, SandboxError, Shell, seconds
 from sandbox.collect import Stream, collect, cpu_exhausted, readable
 
 
@@ -101,6 +101,7 @@ class ShellSession(GuardedShell):
         return self._state.cwd
 
     def run(self, command: str, *, timeout: float | None = None) -> ExecResult:
+        wall = seconds(timeout, self.limits)
         with self._alone(command):
             started = time.monotonic()
             text, token = shell.script(command, self._state)
@@ -110,7 +111,7 @@ class ShellSession(GuardedShell):
                 if not self._script:
                     self._start()
                     text = shell.reopening(self._state) + text
-                return self._run(text.encode(errors="surrogateescape"), token, timeout, started)
+                return self._run(text.encode(errors="surrogateescape"), token, wall, started)
             except BaseException:  # an interrupt, too: what the command still says would be the next one's
                 self._end()
                 raise
@@ -125,14 +126,14 @@ class ShellSession(GuardedShell):
         finally:
             os.close(inner)
 
-    def _run(self, text: bytes, token: bytes, timeout: float | None, started: float) -> ExecResult:
+    def _run(self, text: bytes, token: bytes, wall: float, started: float) -> ExecResult:
         cap = self.limits.output_bytes
         out, err, report = (
             Stream(self._read[0], cap),
             Stream(self._read[1], cap),
             Stream(self._read[3], shell.MAX_REPORT),
         )
-        deadline = started + (self.limits.wall_s if timeout is None else timeout)
+        deadline = started + wall
         _write(self._script[0], text)
         said, expired = b"", False
         with select.epoll() as done:

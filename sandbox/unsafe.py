@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox import archive, files
-from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, command
+from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, command, seconds
 from sandbox.collect import Stream, anonymous, collect, pipe
 from sandbox.ground import ProcessGround, descriptors
 from sandbox.namespaces.family import codes
@@ -151,6 +151,7 @@ class UnsafeSandbox(Sandbox):
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
         asked, folder, variables = command(argv, cwd, env)
+        wall = seconds(timeout, self.limits)
         self._check()  # before a lock that in a fork of the opener may never be free
         with self._lock:
             self._check()
@@ -164,7 +165,7 @@ class UnsafeSandbox(Sandbox):
                     return ExecResult(code, b"", f"{asked[0]}: {error}\n".encode(), False, False, False, 0.0, 0.0)
                 finally:
                     _close([given, out, err])
-                return _finish(process, streams, self.limits.wall_s if timeout is None else timeout)
+                return _finish(process, streams, wall)
             finally:
                 _close([stream.fd for stream in streams])
 

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
 from sandbox import files
-from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, WorkspaceError, command
+from sandbox.base import ExecResult, Limits, Sandbox, SandboxError, Snapshot, WorkspaceError, command, seconds
 from sandbox.collect import cpu_exhausted, exit_code
 from sandbox.docker import image as images
 from sandbox.docker.container import Container
@@ -73,16 +73,16 @@ class DockerSandbox(Sandbox):
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
         asked, folder, variables = command(argv, cwd, env)
+        wall = seconds(timeout, self.limits)
         if len(stdin) > _STDIN_BYTES:
             raise ValueError(f"stdin holds {len(stdin)} bytes, Docker takes {_STDIN_BYTES}: write it to a file instead")
         self._check()  # before a lock that in a fork of the opener may never be free
         with self._lock:
             started = time.monotonic()
-            wall = self.limits.wall_s if timeout is None else timeout
             cap = self.limits.output_bytes
             kept: dict[int, list[bytes]] = {OUT: [], ERR: []}
             last = b""
-            request = ("run", asked, folder, {**self._environment, **variables}, float(wall), cap)
+            request = ("run", asked, folder, {**self._environment, **variables}, wall, cap)
             for kind, body in self._call(*request, data=[stdin], patience=wall + _GRACE_S):
                 if kind in kept:
                     kept[kind].append(body)

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from sandbox.base import ExecResult, Limits
+from sandbox.base import ExecResult, Limits, seconds
 from sandbox.collect import cpu_exhausted
 from sandbox.docker.container import SHELL_MODULES, sources
 from sandbox.docker.frames import DONE, ERR, OUT
@@ -27,7 +27,7 @@ class DockerShell(GuardedShell):
         self._number = int.from_bytes(number, "little")
 
     def run(self, command: str, *, timeout: float | None = None) -> ExecResult:
-        wall = float(self._limits.wall_s if timeout is None else timeout)
+        wall = seconds(timeout, self._limits)
         text = command.encode(errors="surrogateescape")
         with self._alone(command):
             started = time.monotonic()

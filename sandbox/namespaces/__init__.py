@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
 from sandbox import files
-from sandbox.base import ExecResult, Limits, Sandbox, Snapshot, command
+from sandbox.base import ExecResult, Limits, Sandbox, Snapshot, command, seconds
 from sandbox.collect import anonymous
 from sandbox.namespaces.box import Box
 from sandbox.namespaces.family import Sight
@@ -59,6 +59,7 @@ class NamespaceSandbox(Sandbox):
         env: Mapping[str, str] | None = None,
     ) -> ExecResult:
         asked, folder, variables = command(argv, cwd, env)
+        wall = seconds(timeout, self.limits)
         with self._alone():
             with self._box.workspace() as root:
                 os.fchmod(root, 0o755)  # an earlier command may have closed its own workspace
@@ -72,7 +73,7 @@ class NamespaceSandbox(Sandbox):
                 finally:
                     for fd in given:
                         os.close(fd)
-                return self._box.finish([out, err], self.limits.wall_s if timeout is None else timeout, started)
+                return self._box.finish([out, err], wall, started)
             finally:
                 os.close(out.fd)
                 os.close(err.fd)

@@ -160,7 +160,7 @@ class Cgroup:
                     (memory / "memory.swap.max").write_text("0")
             (pids / "pids.max").write_text(str(limits.pids))
             if limits.cpus:
-                quota = max(1000, int(limits.cpus * _PERIOD_US))  # the kernel takes no less
+                quota = round(limits.cpus * _PERIOD_US)
                 if version == 1:
                     (group.folders["cpu"] / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
                     (group.folders["cpu"] / "cpu.cfs_quota_us").write_text(str(quota))

@@ -50,21 +50,29 @@ def wait(config: dict[str, Any], groups: list[int], socket: int) -> NoReturn:
         _rehearse()
     except BaseException as error:
         broken = _said(error)
-    host = _socket.socket(fileno=socket)
-    arguments, fds = receive(host)
-    if not broken:
-        try:
-            if len(fds) == 4:
-                arguments = os.read(fds[3], os.fstat(fds[3]).st_size)
-            for target, fd in enumerate(fds[:3]):
-                os.dup2(fd, target)
-            os.closerange(socket + 1, 1 << 20)
-            os.chdir(WORK)
-            _command(*marshal.loads(arguments))
-        except BaseException as error:
-            broken = _said(error)
-    host.send(broken[1:])
+    try:
+        host = _socket.socket(fileno=socket)
+        arguments, fds = receive(host)
+        if not broken:
+            broken = _become(arguments, fds, socket)
+        host.send(broken[1:])
+    except BaseException:  # it cannot even say so, for want of memory
+        os.kill(os.getpid(), signal.SIGKILL)
     os._exit(125)
+
+
+def _become(arguments: bytes, fds: list[int], socket: int) -> bytes:
+    """Become this command. Back only with what kept it from starting."""
+    try:
+        if len(fds) == 4:
+            arguments = os.read(fds[3], os.fstat(fds[3]).st_size)
+        for target, fd in enumerate(fds[:3]):
+            os.dup2(fd, target)
+        os.closerange(socket + 1, 1 << 20)
+        os.chdir(WORK)
+        _command(*marshal.loads(arguments))
+    except BaseException as error:
+        return _said(error)
 
 
 def _rehearse() -> None:
