@@ -7,7 +7,8 @@ takes. What is compared is measured in turns, so that a busy machine slows all a
 
 The last column says what the median must reach, and whether it does; the programme ends with 1 if one does not. Times
 are for a machine on which a plain subprocess of ``true`` takes ``PLAIN_MS``, as on two quiet cores. Where it takes
-longer, measured in turns with the figure, the target is as many times longer.
+longer, measured in turns with the figure, the target is as many times longer. What is to be reached beside ``docker
+exec`` is, without a daemon, named at the end as not measured, which is no miss.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ PLAIN_MS = 1.0  # `true` as a plain subprocess on a quiet machine with two cores
 _REST_S = 0.004
 Run = Callable[[], object]
 _missed: list[str] = []
+_unmeasured: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,9 @@ def grading(seconds: float, workers: int, execute: Callable[[Sequence[str]], int
         target = ">= 4 x plain, >= 8 x docker exec"
     met = rate["warm"] >= 4 * rate["plain"] and rate["warm"] >= 8 * rate.get("docker exec", 0.0)
     say("graded pytest runs a second, warm", f"{rate['warm']:.1f}", against, target, met)
+    if execute is None:
+        say("    docker exec", "not measured", "")
+        _unmeasured.append("graded pytest runs a second >= 8 x docker exec")
 
 
 def variables(shown: str) -> dict[str, str]:
@@ -263,6 +268,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with Pool(4, "namespaces", LIMITS) as pool:
             snapshots(options.times, pool)
         grading(options.seconds, options.workers, execute, shown)
+    if _unmeasured:
+        print(f"NOT MEASURED: {', '.join(_unmeasured)}", file=sys.stderr)
     if _missed:
         print(f"MISSED: {', '.join(_missed)}", file=sys.stderr)
     return 1 if _missed else 0
