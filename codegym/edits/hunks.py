@@ -97,6 +97,11 @@ class _FileLines:
             where = at(self._data, [self._range(done[0], len(new))])
             hint = "" if first is None else "; to add them again, show the lines that follow"
             raise EditError(f"{self._path}: {name} seems already applied: its lines as they shall be are {where}{hint}")
+        if first is None and places:
+            where = at(self._data, [self._range(there, len(old)) for there in places])
+            ends = hunk.at_end and places[-1] + len(old) != len(self._bodies)
+            wanted = "at the end of the file, as it says" if ends else f"below line {below}, which it names"
+            raise EditError(f"{self._path}: the lines of {name} are {where}, but not {wanted}")
         if first is None:
             what = f"what {name} takes for the file's lines"
             raise EditError(not_found(self._path, self._data, _joined(old), _joined(new), what))
@@ -135,16 +140,21 @@ class _FileLines:
             wanted = above.data.strip()
             found = [i for i in range(line, len(self._bodies)) if self._bodies[i].strip() == wanted]
             if not found or (k == 0 and len(found) > 1):
-                shown = wanted[:80].decode("utf-8", "backslashreplace")
-                if not found:
-                    raise EditError(f"{self._path}: {name} names the line {shown!r}, which is not in the file below")
-                where = at(self._data, [self._range(i, 1) for i in found])
-                raise EditError(
-                    f"{self._path}: {name} names the line {shown!r}, which is there more than once, {where}: "
-                    "name the line above it first, such as that of its class"
-                )
+                raise EditError(self._no_line(wanted, name, line, found))
             line = found[0] + 1
         return line
+
+    def _no_line(self, wanted: bytes, name: str, line: int, found: Sequence[int]) -> str:
+        """The message for a line named above a hunk that is not below ``line`` of the file, or there more than once."""
+        shown = repr(wanted[:80].decode("utf-8", "backslashreplace"))
+        places = found or [i for i in range(line) if self._bodies[i].strip() == wanted]
+        if not places:
+            return not_found(self._path, self._data, wanted, b"", f"the line {shown}, which {name} names,")
+        where = at(self._data, [self._range(i, 1) for i in places])
+        why = f"{where}, but not below line {line}, which it names before"
+        if found:
+            why = f"there more than once, {where}: name the line above it first, such as that of its class"
+        return f"{self._path}: {name} names the line {shown}, which is {why}"
 
     def _insertion(self, hunk: Hunk, name: str, below: int) -> int:
         """The line before which a hunk that names no line of the file puts its lines."""

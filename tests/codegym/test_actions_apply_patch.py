@@ -84,9 +84,28 @@ def test_lines_above_say_which_place():
     assert apply({"m": TWICE}, f"*** Update File: m\n{CHANGE}*** End of File\n") == {"m": second}
     assert "more than once, at lines 2, 5" in refused({"m": TWICE}, f"*** Update File: m\n@@ def f():\n{CHANGE}")
     assert "2 times, at lines 3, 6" in refused({"m": TWICE}, f"*** Update File: m\n@@\n{CHANGE}")
-    assert "'class C:', which is not in" in refused({"m": TWICE}, f"*** Update File: m\n@@ class C:\n{CHANGE}")
+    message = refused({"m": TWICE}, f"*** Update File: m\n@@ class C:\n{CHANGE}")
+    assert "the line 'class C:', which hunk 1 names, is not in the file; the nearest is at line 1:\nclass A:" in message
     assert "does not say where" in refused({"m": TWICE}, "*** Update File: m\n@@\n+y\n")
     assert "exists already" in refused({"m": TWICE}, "*** Add File: m\n+y\n")
+
+
+def test_a_refusal_says_where_the_lines_are():
+    files = {"m": b"x\nclass Ab:\n  y\nz\n"}
+
+    def why(hunk: str) -> str:
+        return refused(files, f"*** Update File: m\n{hunk}")
+
+    assert (
+        why("@@\n-x\n+q\n*** End of File\n")
+        == "m: the lines of hunk 1 are at line 1, but not at the end of the file, as it says"
+    )
+    assert why("@@ class Ab:\n-x\n+q\n").endswith("are at line 1, but not below line 2, which it names")
+    assert why("@@ y\n-z\n+q\n@@ z\n@@ class Ab:\n+q\n").endswith(
+        "hunk 2 names the line 'class Ab:', which is at line 2, but not below line 4, which it names before"
+    )
+    assert "nearest is at line 2:\nclass Ab:" in why("@@ class A:\n-  y\n+q\n")
+    assert "which hunk 1 names, is not in the file" in why("@@ class Ab:\n@@ def f():\n-  y\n+q\n")
 
 
 def test_commands_and_the_end():
