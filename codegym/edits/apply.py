@@ -14,6 +14,7 @@ from codegym.finding import EditError, Found, find, line_starts
 from codegym.spans import Origin, reply_bytes
 
 _LONGEST_NAME = 255  # bytes of one path component on Linux file systems
+_DEEPEST = 256  # folders that a sandbox walks into (sandbox/files.py); below them no command could be read back
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,10 @@ def safe_path(path: str) -> str:
         raise EditError(f"path {path[:80]!r} is refused: write a file's path inside the workspace, such as src/a.py")
     if any(len(reply_bytes(part)) > _LONGEST_NAME for part in parts):
         raise EditError(f"path {path[:80]!r}... is refused: a name is longer than {_LONGEST_NAME} bytes")
-    return posixpath.normpath(path)
+    path = posixpath.normpath(path)
+    if path.count("/") > _DEEPEST:
+        raise EditError(f"path {path[:80]!r}... is refused: it nests folders deeper than {_DEEPEST}")
+    return path
 
 
 class _Work:

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from codegym.actions.base import Action, Hunk, Insert, Lines, Patch, Replace, Text, Write, get
+from codegym.actions.base import Action, Hunk, Insert, Lines, Patch, Rename, Replace, Text, Write, get
 from codegym.edits import Applied, EditError, apply_edits
 from codegym.spans import Span, reply_bytes
+from sandbox import files
 from tests.pace import at_most
 
 
@@ -100,6 +101,13 @@ def test_paths_that_are_refused(path):
 def test_one_spelling_of_a_path():
     assert apply_edits({"d/a": b"1"}, [Write("./d//a", text(b"2"))]).files == {"d/a": b"2"}
     assert apply_edits({}, [Write("new/b", text(b""))]).files == {"new/b": b""}
+
+
+def test_paths_are_as_deep_as_a_sandbox_reads_back():
+    deepest = "d/" * files._MAX_DEPTH + "x"
+    assert apply_edits({}, [Write("./" + deepest, text(b"1"))]).files == {deepest: b"1"}
+    assert "deeper than 256" in refused({}, Write("d/" + deepest, text(b"1")))
+    assert "deeper than 256" in refused({"a": b"1"}, Rename("a", "d/" + deepest))
 
 
 def test_a_missing_file_is_named():
