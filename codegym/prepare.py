@@ -43,6 +43,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     common.add_argument("--timeout", type=float, help="seconds for the tests of one instance (default: 1800)")
     mode = common.add_mutually_exclusive_group()
     mode.add_argument("--mode", choices=("native", "docker"), help="virtual environments, or the instances' images")
+    common.add_argument("--image", help="names of the images, such as me/{instance_id}:latest")
     for name in ("native", "docker"):
         mode.add_argument(f"--{name}", action="store_const", const=name, dest="mode", help=f"--mode {name}")
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -76,7 +77,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def make_bench(args: argparse.Namespace) -> SWEBench:
     """The benchmark that a command line names."""
-    names = ("rows", "repositories", "cache", "recipes", "pip", "timeout", "mode")
+    names = ("rows", "repositories", "cache", "recipes", "pip", "timeout", "mode", "image")
     options = {name: value for name in names if (value := getattr(args, name)) is not None}
     if args.offline:
         options["url"] = None
@@ -110,7 +111,7 @@ def prepare_images(bench: SWEBench, names: Iterable[str], tell: Callable[[str], 
     for number, name in enumerate(names, start=1):
         began, row = time.monotonic(), bench.row(name)
         head = f"{number}/{len(names)} {name}"
-        image = images.name_of(row)
+        image = bench.image(row)
         try:
             bench.recipe(row)
             pulled = images.pull(image, functools.partial(_bar, head))

@@ -40,6 +40,7 @@ def _make(
     recipes: str | None = None,
     pip: str = "",
     mode: str = "native",
+    image: str = "",
     backend: str = "auto",
     timeout: float = TIMEOUT_S,
 ) -> SWEBench:
@@ -54,6 +55,7 @@ def _make(
         recipes=recipes,
         pip=pip,
         mode=mode,
+        image=image,
         backend=backend,
         timeout=timeout,
     )

@@ -6,11 +6,9 @@ import functools
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, overload
 
 from benchmarks import exclusions
 from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace, changes
@@ -18,12 +16,13 @@ from benchmarks.data import home
 from benchmarks.swebench import TIMEOUT_S, URL, images
 from benchmarks.swebench.environments import Environment, Environments
 from benchmarks.swebench.ids import Lists, judge
+from benchmarks.swebench.lazy import Files, Tasks
 from benchmarks.swebench.printed import PRINTED, run_printed
 from benchmarks.swebench.recipes import Recipe, recipe_for
 from benchmarks.swebench.repositories import Repositories
 from benchmarks.swebench.rows import Row, load_rows
 from benchmarks.swebench.running import LIMITS, Run, run_tests
-from benchmarks.swebench.tree import Plan
+from benchmarks.swebench.tree import Plan, kept_back
 from sandbox import SandboxError
 
 MODES = ("native", "docker")
@@ -45,7 +44,8 @@ class SWEBench(Benchmark):
         recipes: a folder of recipes of your own; see :mod:`benchmarks.swebench.recipes`.
         pip: more arguments of ``pip install``, in one text.
         mode: "native", in virtual environments of this machine, or "docker", in the instances' own images, which must
-            be there (``docker pull``).
+            be there (``codegym prepare --docker``).
+        image: names of the images; see :func:`benchmarks.swebench.images.name_of`.
         backend: of the sandbox, when native.
         timeout: seconds for the tests of one instance.
     """
@@ -61,6 +61,7 @@ class SWEBench(Benchmark):
         recipes: str | None = None,
         pip: str = "",
         mode: str = "native",
+        image: str = "",
         backend: str = "auto",
         timeout: float = TIMEOUT_S,
     ) -> None:
@@ -72,7 +73,7 @@ class SWEBench(Benchmark):
         self.cache = home() if cache is None else Path(cache).expanduser()
         self.repositories = Repositories(repositories, self.cache, url)
         self.environments = Environments(self.cache, tuple(pip.split()))
-        self.recipes, self.timeout = recipes, timeout
+        self.recipes, self.timeout, self._image = recipes, timeout, image
         self.backend = "docker" if mode == "docker" else backend
         self.refused: dict[str, str] = {}  # instance id -> why its row cannot be judged
         self._splits: dict[str, dict[str, Row]] = {}
@@ -104,16 +105,16 @@ class SWEBench(Benchmark):
     def tasks(self, split: str) -> Sequence[Task]:
         """The split's instances in the data set's order, without those on the exclusion list."""
         left_out = exclusions.read(self.name)
-        return _Tasks(self, [name for name in self.rows(split) if name not in left_out])
+        return Tasks(self.task, [name for name in self.rows(split) if name not in left_out])
 
     def all_tasks(self, split: str) -> Sequence[Task]:
         """The split's instances, all of them."""
-        return _Tasks(self, list(self.rows(split)))
+        return Tasks(self.task, list(self.rows(split)))
 
     def task(self, task_id: str) -> Task:
         """The task of an instance. Its files are read when they are first looked at."""
         row = self.row(task_id)
-        base = _Lazy(lambda: self.files(row)[0])
+        base = Files(lambda: self.files(row)[0])
         return Task(
             id=row.instance_id,
             benchmark=self.name,
@@ -125,7 +126,7 @@ class SWEBench(Benchmark):
                 Test(name, "fail to pass" if name in row.fail_to_pass else "pass to pass") for name in row.ids
             ),
             limits=LIMITS,
-            meta={"fixed": _Lazy(lambda: self._fixed(row)), "patch": row.patch, "row": row},
+            meta={"fixed": Files(lambda: self._fixed(row)), "patch": row.patch, "row": row},
             place=functools.partial(self._place, row),
         )
 
@@ -170,8 +171,12 @@ class SWEBench(Benchmark):
     def environment(self, row: Row) -> Environment:
         """The row's environment, built if need be. Raises RecipeError, PythonMissing, BuildError."""
         if self.mode == "docker":
-            return images.environment_of(images.prepared(images.name_of(row)))
+            return images.environment_of(images.prepared(self.image(row), kept_back(row)))
         return self.environments.get(self.recipe(row))
+
+    def image(self, row: Row) -> str:
+        """The name of the row's image."""
+        return images.name_of(row, self._image)
 
     def files(self, row: Row) -> tuple[Workspace, tuple[str, ...]]:
         """The files at the base commit, and which are executable. Raises RepositoryError."""
@@ -179,15 +184,20 @@ class SWEBench(Benchmark):
             if row.instance_id in self._plans:
                 plan = self._plans[row.instance_id]
                 return plan.base, plan.executable
+        if row.reversed_patch:  # the files are there without the bug
+            return self.plan(row).base, self.plan(row).executable
+        return self._found(row)
+
+    def _found(self, row: Row) -> tuple[Workspace, tuple[str, ...]]:
         if self.mode == "docker":
-            return images.files_of(images.prepared(images.name_of(row)))
+            return images.files_of(images.prepared(self.image(row)))
         return self.repositories.files(row.repo, row.base_commit)
 
     def plan(self, row: Row) -> Plan:
         """The task's side of a grade; the last few are kept. Raises RepositoryError, RecipeError, RowPatchError."""
         with self._lock:
             if row.instance_id not in self._plans:
-                base, executable = self.files(row)
+                base, executable = self._found(row)
                 self._plans[row.instance_id] = Plan(row, self.recipe(row), base, executable)
                 while len(self._plans) > KEEP_PLANS:
                     self._plans.popitem(last=False)
@@ -249,43 +259,3 @@ def _prompt(row: Row) -> str:
         f"The workspace holds {row.repo}. Solve the issue below by changing its code; hidden tests decide. "
         f"Changes to tests and to their configuration do not count.\n\n{row.problem_statement.strip()}\n"
     )
-
-
-_Data = TypeVar("_Data", bytes, bytes | None)
-
-
-class _Lazy(Mapping[str, _Data]):
-    """Files that are read when they are first looked at: listing tasks reads no repository."""
-
-    def __init__(self, read: Callable[[], Mapping[str, _Data]]) -> None:
-        self._read: Callable[[], Mapping[str, _Data]] = read
-
-    @cached_property
-    def _files(self) -> Mapping[str, _Data]:
-        return self._read()
-
-    def __getitem__(self, path: str) -> _Data:
-        return self._files[path]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
-
-
-class _Tasks(Sequence[Task]):
-    def __init__(self, bench: SWEBench, names: list[str]) -> None:
-        self._bench, self.names = bench, names
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> _Tasks: ...
-    def __getitem__(self, index: int | slice) -> Task | _Tasks:
-        if isinstance(index, slice):
-            return _Tasks(self._bench, self.names[index])
-        return self._bench.task(self.names[index])

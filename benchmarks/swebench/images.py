@@ -14,6 +14,7 @@ a copy of /testbed at the sandbox's place, and what is installed in the image fr
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from collections.abc import Callable
 
@@ -25,7 +26,11 @@ from sandbox import SandboxError, open_sandbox
 
 BASE = "/testbed"
 _CONDA = "/opt/miniconda3/envs/testbed/bin/python"
+_STRIP = f"""cd {BASE} && rm -rf .git && for file in "$@"; do
+    rm -f -- "$file" "$(dirname "$file")/__pycache__/$(basename "$file" .py)".*
+done"""
 _TAG = "codegym-swebench"
+_SWEBENCH = "swebench/sweb.eval.x86_64.{owner}_1776_{name}:latest"
 _READ = """
 import base64, json, os, sys
 found, executable = {}, []
@@ -41,9 +46,22 @@ json.dump([found, executable], sys.stdout)
 """
 
 
-def name_of(row: Row) -> str:
-    """The row's image: its own column, else swebench's name for it."""
-    return row.image or f"swebench/sweb.eval.x86_64.{row.instance_id.lower().replace('__', '_1776_')}:latest"
+def name_of(row: Row, pattern: str = "") -> str:
+    """The row's image: by the pattern, else its own column, else swebench's name for it.
+
+    Args:
+        pattern: may hold ``{instance_id}``, and ``{owner}`` and ``{name}``, its parts around the first ``__``; all in
+            lower case. SWE-Gym's is ``xingyaoww/sweb.eval.x86_64.{owner}_s_{name}:latest``.
+
+    Raises ValueError for a pattern that holds something else.
+    """
+    owner, _, name = row.instance_id.lower().partition("__")
+    if not pattern and row.image:
+        return row.image
+    try:
+        return (pattern or _SWEBENCH).format(instance_id=row.instance_id.lower(), owner=owner, name=name)
+    except (LookupError, ValueError):
+        raise ValueError(f"image={pattern!r}: it may hold {{instance_id}}, {{owner}} and {{name}}") from None
 
 
 def pull(name: str, progress: Callable[[int, int], None] = lambda done, total: None) -> bool:
@@ -95,8 +113,8 @@ def size(name: str) -> int:
 
 
 @functools.cache
-def prepared(name: str) -> str:
-    """The tag of the image without the history of its repository.
+def prepared(name: str, without: tuple[str, ...] = ()) -> str:
+    """The tag of the image without the history of its repository, and without these files of it, compiled ones too.
 
     Raises SandboxError: other images may be there, so it is this task that cannot be run.
     """
@@ -113,13 +131,14 @@ def prepared(name: str) -> str:
                 f"Docker has no image {name!r} (nothing is pulled unasked): docker pull {name}, or codegym prepare "
                 "--docker for a data set"
             ) from None
-        tag = f"{_TAG}:{base.id.split(':')[-1][:32]}"
+        digest = f"-{hashlib.sha256(repr(without).encode()).hexdigest()[:16]}" if without else ""
+        tag = f"{_TAG}:{base.id.split(':')[-1][:32]}{digest}"
         try:
             api.images.get(tag)
             return tag
         except ImageNotFound:
             pass
-        command = ["-c", f"test -d {BASE} && rm -rf {BASE}/.git"]
+        command = ["-c", _STRIP, "sh", *without]
         container = api.containers.create(
             base.id, command, entrypoint=["sh"], user="0:0", network_mode="none", labels={LABEL: maker()}
         )

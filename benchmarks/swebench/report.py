@@ -40,6 +40,8 @@ def read_predictions(source: str | Path, rows: Mapping[str, Row]) -> dict[str, P
     Raises ValueError for another kind of file, a prediction without its keys, an unknown id, or an id given twice.
     """
     if str(source) == "gold":
+        if any(row.reversed_patch for row in rows.values()):
+            raise ValueError("gold: the rows' patches make the bug: leave out --predictions to grade their reverse")
         return {
             name: {"instance_id": name, "model_name_or_path": "gold", "model_patch": row.patch}
             for name, row in rows.items()

@@ -7,8 +7,8 @@
     rows["django__django-15790"].fail_to_pass
 
 Both generations are read: 4.x rows, whose environment is known by (repo, version), and 5.x rows, which carry
-``image``, ``log_parser``, ``eval_type`` and ``eval_script``. SWE-Gym, SWE-smith, SWE-rebench and R2E-Gym rows use other
-names for some columns; a :class:`Row` has one name for each.
+``image``, ``log_parser``, ``eval_type`` and ``eval_script``. SWE-Gym, SWE-smith and SWE-rebench rows use other names
+for some columns; a :class:`Row` has one name for each.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ EVAL_TYPES = ("pass_and_fail", "fail_only")
 ARTEFACTS = frozenset({"[100%]"})
 _ALIKE = {  # our name -> the names of the data sets, best first
     "instance_id": ("instance_id",),
-    "repo": ("repo", "repo_name"),
-    "base_commit": ("base_commit", "commit_hash"),
+    "repo": ("repo",),
+    "base_commit": ("base_commit",),
     "patch": ("patch",),
     "test_patch": ("test_patch",),
     "problem_statement": ("problem_statement",),
@@ -49,7 +49,7 @@ class Row:
 
     Attributes:
         base_commit: "" when the repository is only in an image (SWE-smith).
-        reversed_patch: the patch makes the bug, so its reverse is the solution (SWE-smith).
+        reversed_patch: the patch makes the bug, so its reverse is the solution (SWE-smith: rows without a test patch).
         fail_to_pass, pass_to_pass: test ids as stored, which may be cut (see :mod:`benchmarks.swebench.ids`).
         image: the container image; "" when the row names none.
         install: SWE-rebench's ``install_config``: python, packages, test command.
@@ -85,15 +85,17 @@ class Row:
 def read_row(raw: Mapping[str, Any]) -> Row:
     """A row of any of the data sets. Raises :class:`RowError` when it cannot be judged."""
     known = {ours: next((str(raw[name]) for name in names if raw.get(name)), "") for ours, names in _ALIKE.items()}
-    name = known["instance_id"] or _made_up_id(known)
+    if "expected_output_json" in raw:
+        raise RowError(
+            "rows of R2E-Gym are not supported: their tests and the command that runs them are in their images only, "
+            "and their solution is a parsed commit, no patch"
+        )
+    name = known["instance_id"]
     if not name:
         raise RowError("it has no instance_id")
     if not known["repo"]:
         raise RowError(f"{name} names no repo")
-    if "expected_output_json" in raw:
-        fail_to_pass, pass_to_pass = _r2e_tests(raw, name)
-    else:
-        fail_to_pass, pass_to_pass = (_ids(raw.get(key), name, key) for key in ("FAIL_TO_PASS", "PASS_TO_PASS"))
+    fail_to_pass, pass_to_pass = (_ids(raw.get(key), name, key) for key in ("FAIL_TO_PASS", "PASS_TO_PASS"))
     if not fail_to_pass:
         raise RowError(f"{name} lists no test that must go from failing to passing, so nothing could be judged")
     if len(set(fail_to_pass) | set(pass_to_pass)) < len(fail_to_pass) + len(pass_to_pass):
@@ -109,14 +111,9 @@ def read_row(raw: Mapping[str, Any]) -> Row:
         **{**known, "instance_id": name},
         fail_to_pass=fail_to_pass,
         pass_to_pass=pass_to_pass,
-        # SWE-smith: a bug was written into a repository that has no other commit of it
-        reversed_patch=not known["base_commit"] and not known["test_patch"],
+        reversed_patch=raw.get("test_patch") is None,
         install=install,
     )
-
-
-def _made_up_id(known: Mapping[str, str]) -> str:
-    return f"{known['repo']}__{known['base_commit'][:12]}" if known["repo"] and known["base_commit"] else ""
 
 
 def _ids(value: Any, name: str, key: str) -> tuple[str, ...]:
@@ -143,16 +140,6 @@ def _object(value: Any, name: str, key: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise RowError(f"{name}: {key} is no JSON object")
     return found
-
-
-def _r2e_tests(raw: Mapping[str, Any], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """R2E-Gym lists the expected status of each test: one that also passed before is pass-to-pass."""
-    after = _object(raw["expected_output_json"], name, "expected_output_json")
-    content = _object(raw.get("execution_result_content"), name, "execution_result_content")
-    before = content.get("old_status_map") or {}
-    passing = [name for name, status in after.items() if status == "PASSED"]
-    kept = tuple(name for name in passing if before.get(name) == "PASSED")
-    return tuple(name for name in passing if name not in set(kept)), kept
 
 
 def load_rows(source: str | Path, split: str) -> tuple[dict[str, Row], dict[str, str]]:

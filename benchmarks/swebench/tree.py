@@ -72,24 +72,34 @@ class Plan:
     """How one row's workspaces are made ready for its tests.
 
     Args:
-        base: the files at the base commit, of which ``executable`` may be run by name.
+        base: the files at the base commit, of which ``executable`` may be run by name. Of a row whose patch makes the
+            bug they may be the healthy ones, as SWE-smith's images have them, or those with the bug; ``self.base`` has
+            the bug, and lacks the test files of the fail-to-pass tests, which SWE-smith takes away too.
 
     Raises RowPatchError when the row's own patches do not apply to its base.
     """
 
     def __init__(self, row: Row, recipe: Recipe, base: Workspace, executable: tuple[str, ...] = ()) -> None:
         self.row, self.recipe, self.base, self.executable = row, recipe, base, executable
+        self.hidden: Workspace = base
         with _of(row):
-            self.hidden: Workspace = patches.apply(base, row.test_patch, strict=True).files if row.test_patch else base
             self._of_tests = _names(row.test_patch)
             self._of_gold = _names(row.patch)
+            if row.test_patch:
+                self.hidden = patches.apply(base, row.test_patch, strict=True).files
+            if row.reversed_patch:
+                self.hidden, self._healthy = _with_and_without(base, row.patch)
+                stale = _compiled(self.hidden, self._of_gold)
+                self.hidden, self._healthy = _less(self.hidden, stale), _less(self._healthy, stale)
+                self._of_tests = {path for path in _named(row) if path in self.hidden and _tests(path)}
+                self.base = _less(self.hidden, self._of_tests)
 
     @cached_property
     def gold(self) -> Workspace:
         """The files of the reference solution, without the hidden tests."""
+        if self.row.reversed_patch:
+            return _less(self._healthy, self._of_tests)
         with _of(self.row):
-            if self.row.reversed_patch:
-                return patches.reverse(self.row.patch, self.base)
             return patches.apply(self.base, self.row.patch, strict=True).files
 
     def graded(self, workspace: Workspace) -> dict[str, bytes]:
@@ -158,6 +168,35 @@ class Plan:
 
 def _names(patch: str) -> set[str]:
     return {name for each in patches.touched(patch) for name in (each.path, each.old_path) if name}
+
+
+def _with_and_without(files: Workspace, patch: str) -> tuple[Workspace, Workspace]:
+    """The files with a patch and without it; it may be in them or not. Raises PatchError."""
+    try:
+        return patches.apply(files, patch, strict=True).files, files
+    except patches.PatchError:
+        return files, patches.reverse(patch, files)
+
+
+def kept_back(row: Row) -> tuple[str, ...]:
+    """Files of an image that would tell the solution of a row whose patch makes the bug, and its tests."""
+    return tuple(sorted(_names(row.patch) | _named(row))) if row.reversed_patch else ()
+
+
+def _named(row: Row) -> set[str]:
+    """The files of the fail-to-pass tests."""
+    return {name.split("::")[0] for name in row.fail_to_pass if "::" in name}
+
+
+def _compiled(files: Collection[str], sources: Collection[str]) -> set[str]:
+    """The compiled forms of Python sources: they would tell what stands in them."""
+    stems = {(str(path.parent / "__pycache__"), path.stem) for path in map(PurePosixPath, sources)}
+    found = ((path, PurePosixPath(path)) for path in files if path.endswith((".pyc", ".pyo")))
+    return {path for path, each in found if (str(each.parent), each.name.split(".")[0]) in stems}
+
+
+def _less(files: Workspace, paths: Collection[str]) -> Workspace:
+    return {path: data for path, data in files.items() if path not in paths}
 
 
 @contextmanager

@@ -10,13 +10,15 @@ import gymnasium
 import pytest
 
 import codegym  # noqa: F401 - registers the environments
+from benchmarks.base import reference
 from benchmarks.swebench.benchmark import SWEBench
 from benchmarks.swebench.environments import RECORD, Environments
 from benchmarks.swebench.recipes import Recipe
+from benchmarks.swebench.report import read_predictions
 from benchmarks.swebench.repositories import Repositories, RepositoryError
 from codegym.agents import GoldAgent
 from codegym.cli import main
-from tests.benchmarks.swebench.conftest import VERSION, World, git, options
+from tests.benchmarks.swebench.conftest import BASE, FIXED, TESTS, VERSION, World, git, options, put
 
 FOUR = "fixture__calc-4"
 
@@ -101,6 +103,32 @@ def test_instances_that_do_not_behave_are_named(world: World, tmp_path, capsys):
         main(arguments)
     assert end.value.code == 1
     assert "the reference solution fails: test_nothing (unit.checks.Checks)" in capsys.readouterr().out
+
+
+def test_an_instance_whose_patch_makes_the_bug(world: World, tmp_path):
+    """As SWE-smith has them, with the healthy repository where its rows have only an image."""
+    clone = tmp_path / "fixture__calc"
+    git(tmp_path, "clone", "-q", str(world.clones / "fixture__calc"), str(clone))
+    row = json.loads(world.rows.read_text().splitlines()[0])
+    git(clone, "checkout", "-q", row["base_commit"])
+    put(clone, {**FIXED, **TESTS})
+    git(clone, "commit", "-qam", "healthy")
+    healthy = git(clone, "rev-parse", "HEAD").strip()
+    put(clone, {"calc/core.py": BASE["calc/core.py"]})
+    row |= {"patch": git(clone, "diff"), "base_commit": healthy}
+    del row["test_patch"]
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    bench = SWEBench("swe-lite", **{**options(world), "rows": tmp_path / "rows.jsonl", "repositories": tmp_path})
+    task = bench.task(FOUR)
+    assert task.workspace["calc/core.py"].decode() == BASE["calc/core.py"]
+    assert "tests/test_core.py" not in task.workspace
+    untouched = bench.grade(task, task.workspace)
+    assert (untouched.resolved, untouched.infra_error) == (False, None)
+    assert untouched.tests["tests/test_core.py::test_mul"] == "passed"
+    assert {path: data.decode() for path, data in task.meta["fixed"].items()} == FIXED
+    assert bench.grade(task, reference(task) or {}).resolved
+    with pytest.raises(ValueError, match="patches make the bug"):
+        read_predictions("gold", bench.rows("test"))
 
 
 def test_repositories(world: World, tmp_path):

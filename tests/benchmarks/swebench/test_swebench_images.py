@@ -11,6 +11,7 @@ import os
 import tarfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 from benchmarks.swebench import images
 from benchmarks.swebench.benchmark import SWEBench
 from codegym.cli import main
+from codegym.workspace import EpisodeFiles
 from sandbox import SandboxError, SandboxUnavailable
 from tests.benchmarks.swebench.conftest import World, git, options
 
@@ -117,7 +119,7 @@ def test_an_image_is_pulled_once_and_with_progress(docker: Any, registry: str) -
         images.pull(f"{registry}/none:latest")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def local(docker: Any, world: World) -> Iterator[None]:
     """The image of the unittest row: this machine's Python and the repository at /testbed."""
     from sandbox.docker import daemon, image
@@ -131,12 +133,14 @@ def local(docker: Any, world: World) -> Iterator[None]:
     container = docker.containers.create(image.find(docker, None), ["-"], entrypoint=["-"], network_mode="none")
     try:
         container.put_archive("/", buffer.getvalue())
-        container.commit(*IMAGE.split(":"))
+        known = container.commit(*IMAGE.split(":")).id.split(":")[-1][:32]
     finally:
         daemon.remove(container)
     yield
-    for name in (images.prepared(IMAGE), IMAGE):
-        docker.images.remove(name, force=True)
+    for tag in {tag for made in docker.images.list("codegym-swebench") for tag in made.tags if known in tag}:
+        docker.images.remove(tag, force=True)
+    docker.images.remove(IMAGE, force=True)
+    images.prepared.cache_clear()
 
 
 def test_prepare_and_verify_in_docker(local: None, world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,6 +151,23 @@ def test_prepare_and_verify_in_docker(local: None, world: World, capsys: pytest.
     assert last.startswith("1 of 1 ready, 1 images, ")
     assert main(["verify", "SWE-Lite", "--mode", "docker", "--timeout", "60", *given]) == 0
     assert capsys.readouterr().out.splitlines()[-2].split()[:3] == [UNIT, "0/2", "3/3"]
+
+
+def test_an_image_that_holds_the_solution_does_not_show_it(local: None, world: World, tmp_path: Path) -> None:
+    """Of a row whose patch makes the bug, the image is the healthy repository."""
+    row = next(row for row in map(json.loads, world.rows.read_text().splitlines()) if row["instance_id"] == UNIT)
+    del row["test_patch"]
+    head = "--- a/calc/core.py\n+++ b/calc/core.py\n@@ -1,5 +1,5 @@\n"
+    row["patch"] = head + " def add(a, b):\n-    return a - b\n+    return 0\n \n \n def mul(a, b):\n"
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    bench = SWEBench("swe-lite", rows=str(tmp_path / "rows.jsonl"), recipes=str(world.recipes), mode="docker")
+    task = bench.task(UNIT)
+    assert b"return 0" in task.workspace["calc/core.py"]
+    with contextlib.closing(EpisodeFiles(task)) as files:
+        said = files.shell("cat calc/core.py; ls /testbed/calc; cat /testbed/README.md").stdout.decode()
+    assert "return 0" in said
+    assert "return a - b" not in said
+    assert said.splitlines()[-2:] == ["__init__.py", "calc"]
 
 
 def test_what_cannot_be_pulled_is_told(docker: Any, registry: str, world: World, tmp_path, capsys) -> None:

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from benchmarks.swebench import recipes
 from benchmarks.swebench.ids import Book, judge, plain
+from benchmarks.swebench.images import name_of
 from benchmarks.swebench.recipes import RecipeError, recipe_for
+from benchmarks.swebench.repositories import Repositories, RepositoryError
 from benchmarks.swebench.rows import RowError, load_rows, read_row
+from benchmarks.swebench.tree import Plan, RowPatchError, kept_back
 from tests.benchmarks.swebench.conftest import World
 
 ROW = {
@@ -47,7 +50,7 @@ def test_lists_and_texts_of_lists_are_read_alike():
         ({"repo": None}, "a__b-1 names no repo"),
         ({"FAIL_TO_PASS": 7}, "FAIL_TO_PASS is no list"),
         ({"install_config": "{"}, "install_config is no JSON object"),
-        ({"expected_output_json": "[1]"}, "expected_output_json is no JSON object"),
+        ({"expected_output_json": "{}"}, "rows of R2E-Gym are not supported"),
     ],
 )
 def test_rows_that_cannot_be_judged_are_refused(change, message):
@@ -60,18 +63,45 @@ def test_other_data_sets():
     assert (smith.reversed_patch, smith.image) == (True, "i")
     rebench = read_row({**ROW, "install_config": '{"python": "3.9", "log_parser": "parse_log_pytest"}'})
     assert (rebench.install["python"], rebench.log_parser) == ("3.9", "parse_log_pytest")
-    r2e = read_row(
-        {
-            "repo_name": "sympy",
-            "commit_hash": "d" * 40,
-            "docker_image": "x/y:z",
-            "problem_statement": "",
-            "expected_output_json": json.dumps({"A.new": "PASSED", "A.old": "PASSED", "A.bad": "FAILED"}),
-            "execution_result_content": json.dumps({"old_status_map": {"A.old": "PASSED"}}),
-        }
-    )
-    assert (r2e.instance_id, r2e.image) == ("sympy__dddddddddddd", "x/y:z")
-    assert (r2e.fail_to_pass, r2e.pass_to_pass) == (("A.new",), ("A.old",))
+
+
+def test_names_of_images():
+    plain = read_row(ROW)
+    assert name_of(plain) == "swebench/sweb.eval.x86_64.a_1776_b-1:latest"
+    assert name_of(plain, "xingyaoww/sweb.eval.x86_64.{owner}_s_{name}") == "xingyaoww/sweb.eval.x86_64.a_s_b-1"
+    own = read_row({**ROW, "image": "x/y:z"})
+    assert (name_of(own), name_of(own, "me/{instance_id}")) == ("x/y:z", "me/a__b-1")
+    with pytest.raises(ValueError, match=r"may hold \{instance_id\}, \{owner\} and \{name\}"):
+        name_of(plain, "me/{id}")
+
+
+SMITH = {
+    "instance_id": "a__b.1.func__2",
+    "repo": "swesmith/a__b.1",
+    "image_name": "i",
+    "patch": "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n",
+    "FAIL_TO_PASS": ["tests/test_m.py::test_x", "m.py::m.x"],
+    "PASS_TO_PASS": ["tests/test_n.py::test_y"],
+    "problem_statement": "x is 2.",
+}
+TESTED = {"tests/test_m.py": b"1", "tests/test_n.py": b"2"}
+
+
+@pytest.mark.parametrize("found", [b"x = 1\n", b"x = 2\n"], ids=["healthy", "with the bug"])
+def test_a_patch_that_makes_the_bug(found):
+    row = read_row(SMITH)
+    files = {"m.py": found, "__pycache__/m.cpython-311.pyc": b"", "__pycache__/n.cpython-311.pyc": b"", **TESTED}
+    plan = Plan(row, recipe_for(row, image=True), files)
+    kept = {"__pycache__/n.cpython-311.pyc": b"", "tests/test_n.py": b"2"}
+    assert plan.base == {"m.py": b"x = 2\n", **kept}
+    assert plan.gold == {"m.py": b"x = 1\n", **kept}
+    assert plan.graded(plan.base) == {"m.py": b"x = 2\n", **kept, **TESTED}
+    assert plan.directives() == ["tests/test_m.py", "m.py", "tests/test_n.py"]
+    assert kept_back(row) == ("m.py", "tests/test_m.py")
+    with pytest.raises(RowPatchError, match="a patch of its own does not apply"):
+        Plan(row, plan.recipe, {"m.py": b"y = 3\n"})
+    with pytest.raises(RepositoryError, match="mode='docker'"):
+        Repositories(None, "/nowhere", None).find(row.repo, row.base_commit)
 
 
 def test_files_of_every_kind(world: World, tmp_path):
