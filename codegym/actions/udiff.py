@@ -83,7 +83,7 @@ def _shown(data: bytes, position: int) -> str:
 def _quoted(prefix: str, path: str) -> str:
     name = reply_bytes(prefix + path)
     if not _ODD.search(name):
-        return prefix + path + ("\t" if " " in path else "")
+        return prefix + path
     letters = {value: key for key, value in LETTERS.items()}
 
     def escape(match: re.Match[bytes]) -> bytes:
@@ -127,6 +127,7 @@ def _render(edit: Edit, renamed: str | None) -> Iterator[str]:
         yield "deleted file mode 100644\n"
         new, hunks = "/dev/null", _one_hunk(edit.text, "-")
     if hunks:
+        old, new = (name + "\t" * (" " in name and name[0] != '"') for name in (old, new))  # as git ends such a name
         yield f"--- {old}\n+++ {new}\n"
         yield from _render_hunks(hunks)
 

@@ -15,7 +15,8 @@ CUT = re.compile(rb"(?:-{1,3}|--- (?:\"?a/[^\n]*|\S*)(?:\n\+{0,3})?|@@?|@@[ .][^
 _HEAD = re.compile(rb"--- ([^\n]*)\n\+\+\+ ([^\n]*)\n?")
 _HUNK = re.compile(rb"@@(?: -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))?)?[^\n@]*@@[^\n]*\n?")
 _EXTENDED = re.compile(
-    rb"(?:index |similarity index |dissimilarity index |old mode |new mode |"
+    rb"(?:(?P<link>(?:index [0-9a-f.]+ |(?:old|new|new file|deleted file) mode )1[26]0000\b)|"
+    rb"index |similarity index |dissimilarity index |old mode |new mode |"
     rb"(?P<added>new file mode )|(?P<deleted>deleted file mode )|"
     rb"rename from (?P<source>[^\n]*)|rename to (?P<target>[^\n]*)|(?P<copy>copy (?:from|to) ))[^\n]*\n?"
 )
@@ -57,9 +58,10 @@ class DiffReader:
         """The edits of one file."""
         start = self._at
         git = self._take(re.compile(rb"diff --git ([^\n]*)\n?"))
-        added = deleted = False
+        added = deleted = link = False
         source = target = ""
         while git and (line := self._take(_EXTENDED)):
+            link = link or bool(line["link"])
             added, deleted = added or bool(line["added"]), deleted or bool(line["deleted"])
             source = self._name(line["source"], b"") if line["source"] is not None else source
             target = self._name(line["target"], b"") if line["target"] is not None else target
@@ -68,6 +70,8 @@ class DiffReader:
         head = self._take(_HEAD)
         old, new = self._names(git[1] if git else b"", head)
         place = Span(start, self._at)
+        if link:
+            raise BadReply(f"{new or old}: is a link in the diff, and a workspace holds files only; leave it out")
         if self._take(_BINARY):
             raise BadReply(
                 f"{new or old}: is binary in the diff, which does not say how it changes; leave that file out"

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from codegym.actions.base import Action, Delete, Hunk, Insert, Patch, Rename, Text, Write, get
@@ -169,6 +169,12 @@ def test_tolerance_is_told():
         (fenced(ONE + "Binary files a/x.png and b/x.png differ\n"), "Binary files a/x.png"),
         ("Binary files a/x.png and b/x.png differ\n" + ONE, "Binary files a/x.png"),
         (fenced("diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 1\n"), "x: is binary"),
+        (
+            fenced("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc\n"),
+            "l: is a link",
+        ),
+        (fenced("diff --git a/l b/l\nindex 1..2 120000\n" + ONE.replace("/a", "/l")), "l: is a link"),
+        (fenced("diff --git a/l b/l\ndeleted file mode 120000\n"), "l: is a link"),
         (fenced(ONE.replace("b/a", "b/c")), "two files, a and c"),
         (fenced("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-x\n+y\n"), "both sides"),
         (fenced("--- /dev/null\n+++ b/n\n@@ -1 +1,2 @@\n x\n+y\n"), "must begin with +"),
@@ -257,6 +263,7 @@ ACTION = st.one_of(
 
 
 @settings(max_examples=50, deadline=None)
+@example(Action("edit", (Rename("a b", " "), Write("c d", Text(b""), new=True), Delete("e ", Text(b"1\n")))))
 @given(ACTION)
 def test_what_is_rendered_reads_back(action):
     assert parse(FORMAT.render(action)) == action
