@@ -180,6 +180,7 @@ class Sandbox(abc.ABC):
 
     limits: Limits
     backend: str  # the name that open_sandbox takes for it: what "auto" chose
+    limits_tree = True  # whether the memory and the CPU share of all its processes together can be limited
     spare: Callable[[], Sandbox] | None = None  # opens an empty sandbox of the same kind for a fork; a pool's own
 
     @abc.abstractmethod

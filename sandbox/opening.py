@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
 from collections.abc import Collection, Sequence
 
 from sandbox.base import Limits, Sandbox, SandboxUnavailable
 
 BACKENDS = ("auto", "namespaces", "docker", "unsafe")
-#: What "auto" tries, the strongest first. Both give the same guarantees; namespaces leave less in sight (no /sys).
+#: What "auto" tries, the strongest first: namespaces leave less in sight (no /sys). But without a control group they do
+#: not limit the memory and the CPU share of a whole tree, as Docker does, which then comes before them.
 AUTO = ("namespaces", "docker")
 
 
@@ -29,8 +33,8 @@ def open_sandbox(
     """Open a sandbox with an empty workspace. Its ``backend`` says which one it is.
 
     Args:
-        backend: "namespaces"; "docker" (needs a daemon and an image); "auto" for the first of these two that works here
-            and gives what is required; or "unsafe": plain subprocesses in a temporary folder, without any isolation.
+        backend: "namespaces"; "docker" (needs a daemon and an image); "auto" for the stronger of these two, if it works
+            here and gives what is required; or "unsafe": plain subprocesses in a temporary folder, without isolation.
             Nothing falls back to "unsafe".
         limits: budgets; the defaults of :class:`Limits` when None.
         require: names of guarantees that must hold (see ``sandbox.probe.GUARANTEES``), proved by a live probe.
@@ -54,13 +58,45 @@ def open_sandbox(
         raise ValueError("read_only has no meaning for backend='unsafe', where everything is visible: leave it out")
     if backend != "auto":
         return _open(backend, limits, require, read_only, image, packages)
-    reasons = []
-    for candidate in AUTO if not packages else ("namespaces",):
+    try:
+        box = _open("namespaces", limits, require, read_only, None, packages)
+    except SandboxUnavailable as error:
+        reason = f"namespaces: {error}"
+        if packages:
+            raise SandboxUnavailable(reason) from error
         try:
-            return _open(candidate, limits, require, read_only, None, packages)
-        except SandboxUnavailable as error:
-            reasons.append(f"{candidate}: {error}")
-    raise SandboxUnavailable("; or ".join(reasons))
+            return _open("docker", limits, require, read_only, None, packages)
+        except SandboxUnavailable as other:
+            raise SandboxUnavailable(f"{reason}; or docker: {other}") from other
+    if box.limits_tree or packages or not _docker_works(os.environ.get("DOCKER_HOST")):
+        return box
+    try:
+        stronger = _open("docker", limits, require, read_only, None, packages)
+    except SandboxUnavailable:
+        return box
+    except BaseException:
+        box.close()
+        raise
+    box.close()
+    return stronger
+
+
+@functools.cache
+def _docker_works(host: str | None) -> bool:
+    """Whether Docker gives every guarantee here; podman does not limit the disk as namespaces do.
+
+    Asked once, as it takes tenths of a second, and only where something may answer.
+    """
+    if not host and not os.access("/var/run/docker.sock", os.W_OK):
+        return False
+    from sandbox.docker import daemon, image
+
+    try:
+        with contextlib.closing(daemon.client()) as api:
+            image.find(api, None)
+            return not daemon.is_podman(api)
+    except SandboxUnavailable:
+        return False
 
 
 def _open(

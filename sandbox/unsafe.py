@@ -129,6 +129,7 @@ class UnsafeSandbox(Sandbox):
     """The contract of :class:`sandbox.Sandbox` for trusted code."""
 
     backend = "unsafe"
+    limits_tree = False
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits

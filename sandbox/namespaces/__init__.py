@@ -39,6 +39,7 @@ class NamespaceSandbox(Sandbox):
         self._shells: weakref.WeakSet[ShellSession] = weakref.WeakSet()
         self._lock = threading.RLock()
         self.cgroup_version = self._box.cgroup.version if self._box.cgroup else 0  # 0: limits by rlimits only
+        self.limits_tree = self._box.cgroup is not None
         self.own_uid = self._box.owner is not None  # a real uid of its own, not one in a user namespace
 
     @contextlib.contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import ExecResult, Limits, SandboxError, SandboxUnavailable, open_runner, open_sandbox, probe
+from sandbox import ExecResult, Limits, SandboxError, SandboxUnavailable, open_runner, open_sandbox, opening, probe
 from sandbox.namespaces.cgroup import Cgroup
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's sandbox is in a user namespace anyway")
@@ -72,7 +72,8 @@ def test_jobs():
 
 
 def test_fork_bomb(jail):
-    assert jail.run(["sh", "-c", "bomb() { bomb | bomb & }; bomb; sleep 300"], timeout=0.5).timed_out
+    jail.run(["sh", "-c", "bomb() { bomb | bomb & }; bomb; sleep 300"], timeout=0.5)
+    assert len(jail.run(["sh", "-c", "echo /proc/[0-9]*"]).stdout.split()) <= 2  # PID 1 and this one
     count = (
         "import os, signal, sys\nn = 0\n"
         "try:\n    while os.fork(): n += 1\n    signal.pause()\n"
@@ -110,6 +111,31 @@ def test_a_sandbox_that_opens_and_runs_nothing_is_no_reason_to_give_up(monkeypat
     assert "namespaces: unavailable\n  the probe did not run: the sandbox failed: PermissionError\ndocker: " in text
     with pytest.raises(SandboxUnavailable, match=r"namespaces: the probe did not run: .*; or docker: no Docker daemon"):
         open_sandbox(require={"net"})
+
+
+def test_auto_takes_docker_as_it_limits_the_whole_tree(docker_works, monkeypatch):
+    with open_sandbox() as box:
+        assert (box.backend, box.limits_tree) == ("docker", True)
+        assert box.run(["echo", "1"]).stdout == b"1\n"
+    with open_sandbox(packages=["pytest"]) as box:  # which Docker cannot show
+        assert (box.backend, box.limits_tree) == ("namespaces", False)
+
+
+def test_auto_stays_with_namespaces_where_docker_does_not_open(monkeypatch):
+    asked = []
+
+    def fail(*_: object, **__: object) -> None:
+        asked.append("opened")
+        raise SandboxUnavailable("the container does not start")
+
+    monkeypatch.setattr("sandbox.docker.DockerSandbox", fail)
+    with monkeypatch.context() as patch:
+        patch.setattr(opening, "_docker_works", lambda _: True)
+        with open_sandbox() as box:
+            assert (box.backend, asked) == ("namespaces", ["opened"])
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    with open_sandbox() as box:
+        assert (box.backend, asked) == ("namespaces", ["opened"])
 
 
 # Runs "$@" as the root of a user namespace that knows every user of the machine, and may have no other below it.
