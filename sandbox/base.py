@@ -225,10 +225,12 @@ class Sandbox(abc.ABC):
         raise SandboxError(f"{type(self).__name__} has no snapshots: use backend='namespaces'")
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Make the workspace what it was at a snapshot; /tmp and /dev/shm stay. Ends open shells.
+        """Make the workspace what it was at a snapshot; /tmp and /dev/shm stay.
 
-        Raises ValueError for a snapshot of another backend or process, or one that was closed, and SandboxError when it
-        fails; the workspace is as before then.
+        Ends open shells, and first: what runs in them would write on, into the files that are put in place.
+
+        Raises ValueError for a snapshot of another backend or process, or one that was closed, and SandboxError or
+        WorkspaceError when it fails; the workspace is as before then, but shells have ended.
         """
         raise SandboxError(f"{type(self).__name__} has no snapshots: use backend='namespaces'")
 

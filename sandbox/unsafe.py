@@ -207,6 +207,7 @@ class UnsafeSandbox(Sandbox):
                 archive.load(root, snapshot.copy)
             except BaseException:
                 os.close(root)
+                shutil.rmtree(fresh, ignore_errors=True)
                 raise
             os.rename(self._work, tempfile.mkdtemp(dir=self._folder))
             os.rename(fresh, self._work)

@@ -1,4 +1,4 @@
-"""What a failing or crowded machine does to sandboxes of namespaces: one is lost, and says so; the others live."""
+"""What a failing or crowded machine does to sandboxes: one is lost, and says so; the others live."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import SandboxError, open_sandbox
+from sandbox import Limits, SandboxError, WorkspaceError, archive, open_sandbox
 from sandbox import session as sessions
 from sandbox.namespaces import box as boxes
 from sandbox.namespaces import family
@@ -72,6 +72,42 @@ def test_a_process_is_out_of_reach_until_it_is_a_command():
             pass
         assert memory.stat().st_uid == box._box.uid, "a command has its own /proc files"
         running.join()
+
+
+def test_a_failed_restore_leaves_the_old_files(backend, monkeypatch):
+    """Shells have ended by then: what runs in them would write on, into the files that are put in place."""
+
+    put = archive._put
+
+    def full(root: int, entry: archive.Entry, owner: tuple[int, int] | None) -> None:
+        if entry.path == "15":
+            raise OSError(28, "No space left on device")
+        put(root, entry, owner)
+
+    with open_sandbox(backend) as big, open_sandbox(backend, Limits(files=20)) as small:
+        with big.shell() as shell:  # with one open a snapshot is a copy, whose files count where they go
+            shell.run("for i in $(seq 30); do echo $i > $i; done")
+            taken = big.snapshot()
+        small.run(["sh", "-c", "mkdir -p a/b; echo 1 > a/b/kept; chmod 600 a/b/kept; ln -s a link"])
+        working = small.shell()
+        working.run("cd a; (while :; do date > b/busy; done) &")
+        if backend == "unsafe":
+            monkeypatch.setattr(archive, "_put", full)  # it has no limits
+        with (
+            taken,
+            pytest.raises((WorkspaceError, SandboxError), match=r"No space|Limits\.files|not restored"),
+        ):
+            small.restore(taken)
+        files = small.export()
+        assert (files.pop("a/b/kept"), [*files]) in ((b"1\n", []), (b"1\n", ["a/b/busy"]))
+        seen = small.run(
+            ["sh", "-c", "stat -c %a a/b/kept; readlink link; rm -f a/b/busy; echo 2 > again; sleep 0.1; ls a/b"]
+        )
+        assert seen.stdout == b"600\na\nkept\n"
+        with pytest.raises(SandboxError, match="this shell is closed"):
+            working.run("true")
+        with small.shell() as another:
+            assert another.run("cat again").stdout == b"2\n"
 
 
 def test_a_command_that_was_interrupted_does_not_answer_the_next(monkeypatch):
