@@ -117,7 +117,7 @@ def _file(data: bytes, section: re.Match[bytes]) -> tuple[list[Edit], int]:
         path = reply_text(move[1])
     hunks, position = _hunks(data, position)
     if hunks:
-        edits.append(Patch(path, tuple(hunks), place))
+        edits.append(diff_lines.patch(data, path, hunks, place))
     elif not edits:
         if b"\n" not in data[position:]:
             raise _unread(data, position)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from codegym.actions.base import BadReply, Hunk, Text
-from codegym.actions.text import Piece, join, of_pieces
+from codegym.actions.base import BadReply, Hunk, Patch, Text
+from codegym.actions.text import Piece, join, of_pieces, with_lf
 from codegym.spans import Span, reply_text
 
 Line = tuple[Literal[" ", "-", "+"], Text]
@@ -121,6 +122,17 @@ def _text(data: bytes, start: int, stop: int) -> Text:
 def _without_newline(text: Text) -> Text:
     data = text.data.removesuffix(b"\n").removesuffix(b"\r")
     return Text(data, Span(text.span.start, text.span.start + len(data)))
+
+
+def patch(data: bytes, path: str, found: Sequence[Hunk], place: Span) -> Patch:
+    """The hunks of a file whose first line in the diff begins at ``place``.
+
+    Where that line ends in CRLF so do all lines of the reply, and the hunks' texts end in LF; `git diff` of a file with
+    CRLF, whose line ends are meant, ends its own lines in LF.
+    """
+    if data[place.start : data.find(b"\n", place.start)].endswith(b"\r"):
+        found = [replace(hunk, lines=tuple((mark, with_lf(text)) for mark, text in hunk.lines)) for hunk in found]
+    return Patch(path, tuple(found), place)
 
 
 def only(found: Sequence[Hunk], mark: str, path: str) -> Text:

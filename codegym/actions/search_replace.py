@@ -28,6 +28,7 @@ from codegym.actions.base import (
     read_back,
     register,
 )
+from codegym.actions.text import with_lf
 from codegym.spans import Span, reply_bytes, reply_text
 
 _SEARCH = rb"<{5,40} SEARCH[ \t\r]*"
@@ -115,6 +116,8 @@ def _block(data: bytes, match: re.Match[bytes], path: str, place: Span) -> tuple
     search, text = _text(data, start, divider.start()), _text(data, divider.end() + 1, end.start())
     if not search.data:
         return Write(path, text, place, new=True), end.end()
+    if match["search"].endswith(b"\r"):
+        search, text = with_lf(search), with_lf(text)
     return Replace(path, search, text, place), end.end()
 
 

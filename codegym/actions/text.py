@@ -9,6 +9,7 @@ a byte in other words (``\\n`` in JSON), ``parts`` say piece by piece which byte
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -109,6 +110,18 @@ def within(inner: Text, outer: Text) -> Text:
             hull = Span(said[0].source.start, said[-1].source.end) if said else NOWHERE
             pieces.append(Piece(piece.data, hull, False))
     return of_pieces(pieces)
+
+
+def with_lf(text: Text) -> Text:
+    """The text of a reply that itself has CRLF line ends: they are not meant, so each is a LF said by two bytes."""
+    cutter, position = Cutter(text), 0
+    pieces: list[Piece] = []
+    for match in re.finditer(rb"\r\n", text.data):
+        said = cutter.cut(*match.span())
+        pieces += cutter.cut(position, match.start())
+        pieces.append(Piece(b"\n", Span(said[0].source.start, said[-1].source.end), False))
+        position = match.end()
+    return of_pieces(pieces + cutter.cut(position, len(text.data))) if pieces else text
 
 
 def _length(span: Span) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from codegym.actions import diff_lines
-from codegym.actions.base import BadReply, Delete, Edit, Patch, Rename, Write
+from codegym.actions.base import BadReply, Delete, Edit, Rename, Write
 from codegym.spans import Span, reply_text
 
 EXAMPLE = "write a unified diff in a ```diff block: --- a/a.py, +++ b/a.py, then hunks that begin with @@"
@@ -89,14 +89,14 @@ class DiffReader:
         path = new or old or ""
         if source and target:
             edits: list[Edit] = [Rename(source, target, place)]
-            return [*edits, Patch(target, hunks.found, place)] if hunks.found else edits
+            return [*edits, diff_lines.patch(self._data, target, hunks.found, place)] if hunks.found else edits
         if old is None or (added and not hunks.found):
             return [Write(path, diff_lines.only(hunks.found, "+", path), place, new=True)]
         if new is None or (deleted and not hunks.found):
             return [Delete(path, diff_lines.only(hunks.found, "-", path) if hunks.found else None, place)]
         if not hunks.found:
             raise BadReply(f"{path}: the diff holds no hunk: {EXAMPLE}")
-        return [Patch(path, hunks.found, place)]
+        return [diff_lines.patch(self._data, path, hunks.found, place)]
 
     def _names(self, git: bytes, head: re.Match[bytes] | None) -> tuple[str | None, str | None]:
         """The path before and after; None for /dev/null."""

@@ -33,6 +33,7 @@ from codegym.actions.base import (
     read_back,
     register,
 )
+from codegym.actions.text import with_lf
 from codegym.actions.xml_tags import BODY_TAG, FREE_TAG, OPENERS, Tag, body, cut, edit_end, quote
 from codegym.spans import reply_bytes, reply_text
 
@@ -69,7 +70,7 @@ def _pairs(data: bytes, edit: Tag) -> tuple[list[Edit], int]:
             return pairs, edit_end(data, edit, match.end())
         if match[1] or name != wanted:
             raise BadReply(f"<{match[1].decode()}{name}> where <{wanted}> must stand: inside <edit> write {_PAIR}")
-        text, position = body(data, Tag(data, position, name), trim_end=True)
+        text, position = _lines(data, Tag(data, position, name), trim_end=True)
         if search is None:
             search = text
         else:
@@ -119,7 +120,7 @@ def _action(data: bytes, tag: Tag) -> tuple[Action, int]:
         edit = Write(path, text, tag.place)
     elif tag.name == "insert":
         line = tag.number("line", 0)
-        text, position = body(data, tag, trim_end=False)
+        text, position = _lines(data, tag, trim_end=False)
         edit = Insert(path, line, text, tag.place)
     else:
         begin, last = tag.number("first", 1), tag.number("last", 1)
@@ -127,9 +128,15 @@ def _action(data: bytes, tag: Tag) -> tuple[Action, int]:
             raise BadReply(
                 f'<lines> ends at line {last} before it starts at {begin}: write first="{last}" last="{begin}"'
             )
-        text, position = body(data, tag, trim_end=False)
+        text, position = _lines(data, tag, trim_end=False)
         edit = Lines(path, begin, last, text, tag.place)
     return Action("edit", (edit,)), position
+
+
+def _lines(data: bytes, tag: Tag, *, trim_end: bool) -> tuple[Text, int]:
+    """A body that goes into a file's lines and gets their line ends."""
+    text, position = body(data, tag, trim_end=trim_end)
+    return with_lf(text) if data.startswith(b"\r\n", tag.end) else text, position
 
 
 def _attribute(value: str) -> str:

@@ -72,6 +72,27 @@ def test_bytes_that_no_edit_names_stay(form, row, tmp_path):
     assert (tmp_path / "f").read_bytes() == new
 
 
+@pytest.mark.parametrize("form", ["apply_patch", "search_replace", "udiff", "xml"])
+def test_a1_a_reply_with_crlf_does_what_it_does_with_lf(form):
+    reply = replace(form, "f", "x\ny\n", "q\nr\ns\n")
+    raw = reply_bytes(reply.replace("\n", "\r\n"))
+    for old in (b"x\ny\nz\n", b"x\r\ny\r\nz\r\n", b"x\ny\r\nz\r\n", b"w\nx\ny"):
+        applied = apply_edits({"f": old}, edits(form, reply.replace("\n", "\r\n")))
+        assert applied.files == apply_edits({"f": old}, edits(form, reply)).files
+        new = applied.files["f"]
+        for origin in applied.origins["f"]:
+            said, written = raw[slice(*origin.source)], new[slice(*origin.new)]
+            assert said == written if origin.exact else said.replace(b"\r\n", b"\n") == written.replace(b"\r\n", b"\n")
+    # A reply with LF that says CRLF means it, and so does a whole file.
+    wanted = {"f": b"x\r\n"}
+    if form in ("apply_patch", "udiff"):
+        assert (
+            apply_edits({"f": b"x\n"}, edits(form, replace(form, "f", "x\n", "x\r\n").replace("+x\n", "+x\r\n"))).files
+            == wanted
+        )
+    assert apply_edits({}, edits(form, create(form, "f", "x\n").replace("\n", "\r\n"))).files == wanted
+
+
 DIFF = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n"
 
 
