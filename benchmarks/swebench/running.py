@@ -33,7 +33,8 @@ LIMITS = Limits(
     output_bytes=64 << 20,  # the supervisor's answer, at most 32 MB of records and 6 MB of log
 )
 _START_S = 60.0  # for the supervisor itself, beyond the tests' time
-_RANK = ("PASSED", "XFAIL", "SKIPPED", "XPASS", "FAILED", "ERROR", "TAMPERED")  # of several phases the worst counts
+_UNSEEN = "UNSEEN"  # the runner says it passed, but its own code did not run to its end
+_RANK = ("PASSED", "XFAIL", "SKIPPED", "XPASS", "FAILED", "ERROR", _UNSEEN, "TAMPERED")  # of phases the worst counts
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Run:
     """What came of one run.
 
     Attributes:
-        status: stored id -> PASSED, FAILED, ERROR, SKIPPED, XFAIL, XPASS; None where there is no record of it.
+        status: stored id -> PASSED, FAILED, ERROR, SKIPPED, XFAIL, XPASS, or UNSEEN (passed by the runner's word, but
+            its own code did not run to its end); None where there is no record of it.
         seen: every record, by the runner's own name.
         docs: the first line of a test's docstring, by the runner's own name.
         tampered: what the graded code did to the test runner; "" when nothing was noticed.
@@ -126,17 +128,26 @@ def read_answer(plan: Plan, canary: Canary, result: ExecResult) -> Run:
     seen: dict[str, str] = {}
     docs: dict[str, str] = {}
     phases: dict[str, set[str]] = {}
+    witnessed: dict[str, list[str]] = {}
     tampered = "records were forged" if answer["forged"] else ""
     for record in records:
         if record[0] == "tampered":
             tampered = tampered or record[1]
+        elif record[0] in ("entered", "returned", "raised"):
+            witnessed.setdefault(record[1], []).append(record[0])
         elif record[0] == "test":
             name, phase, status, doc = record[1:]
+            if phase == "setup":
+                witnessed.pop(name, None)  # of an earlier try
             seen[name] = max(seen.get(name, "PASSED"), status, key=_RANK.index)
+            if phase in ("all", "teardown"):
+                own_code = witnessed.pop(name, [])
+                if seen[name] == "PASSED" and own_code != ["entered", "returned"]:
+                    seen[name] = _UNSEEN
             phases.setdefault(name, set()).add(phase)
             docs[name] = doc
-    for name in seen:  # setup passed and nothing more: the process ended in the middle of it
-        if phases[name] == {"setup"} and seen[name] == "PASSED":
+    for name in seen:  # the process ended in the middle of it
+        if not phases[name] & {"all", "teardown"} and seen[name] == "PASSED":
             seen[name] = "ERROR"
     if not answer["timed_out"] and not tampered:
         tampered = _canary_says(canary, seen) or ("" if answer["ended"] else "the run was ended from inside")
@@ -171,5 +182,5 @@ def _inside(name: str) -> str:
 
 @functools.cache
 def driver_source() -> str:
-    """The driver as it is sent: its three files in one text."""
-    return "\n\n".join(map(_inside, ("guard.py", "unittests.py", "driver.py")))
+    """The driver as it is sent: its four files in one text."""
+    return "\n\n".join(map(_inside, ("guard.py", "witness.py", "unittests.py", "driver.py")))

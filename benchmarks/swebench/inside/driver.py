@@ -1,4 +1,5 @@
-"""Runs the tests of a repository and records each by itself. Source text, put after ``guard.py`` and ``unittests.py``.
+"""Runs the tests of a repository and records each by itself. Source text, put after ``guard.py``, ``witness.py`` and
+``unittests.py``.
 
 A record says how one phase of one test ended, seen by the test runner's own hooks, and is written at once to a pipe
 that only the supervisor reads. What is printed, and how the process exits, says nothing. The key that makes a record
@@ -7,6 +8,7 @@ valid lives in the locals of a generator, where nobody reads it unnoticed (Pytho
 
 import binascii
 import importlib
+import inspect
 import json
 import os
 import sys
@@ -32,6 +34,8 @@ PYTEST_MODULES = tuple(
 ) + (
     "pluggy",
     "pluggy._callers",
+    "pluggy._result",
+    "pluggy._tracing",
     "pluggy.callers",
     "pluggy._hooks",
     "pluggy.hooks",
@@ -69,6 +73,10 @@ def functions():
     return [each for each in globals().values() if isinstance(each, type(functions))]
 
 
+def driver_codes():
+    return [code for each in functions() for code in inner_codes(each.__code__)]
+
+
 def private(emit):
     """What no code but the driver's has to look into: its functions, and the recorder."""
     return [*functions(), emit.__self__]
@@ -93,18 +101,16 @@ def loaded(names):
     return found
 
 
-def pytest_plugin(emit, guard, files, graded, armed):
+def pytest_plugin(emit, guard, files, graded, armed, cases):
     """A plugin that records each phase: what its exception was, checked against what the report says."""
+    import _pytest.unittest
     import pytest
 
-    root, getframe, no_marker = os.getcwd() + os.sep, sys._getframe, pytest.Item.get_closest_marker
+    no_marker, getframe, own_file = pytest.Item.get_closest_marker, sys._getframe, graded_file(os.getcwd() + os.sep)  # noqa: F821
+    root, wrapped, nested, function_code = os.getcwd() + os.sep, witness, nesting(), code_of  # noqa: F821
+    coroutines = inspect.isasyncgenfunction
     changed, known, codes, tests_changed = guard.changed, set(), {}, files.changed
-    xfailed = pytest.xfail.Exception
-
-    def own_file(name):
-        """Whether a file is code of the repository that is not a test's."""
-        base = os.path.basename(name)
-        return name.startswith(root) and not (base == "conftest.py" or base.startswith("test") or "_test." in base)
+    xfailed, marked, others = pytest.xfail.Exception, set(), set()
 
     def caller():
         """Graded code below this hook on the stack: then nobody but it has called the hook."""
@@ -115,9 +121,15 @@ def pytest_plugin(emit, guard, files, graded, armed):
             frame = frame.f_back
         return ""
 
-    def code_of(item):
-        function = getattr(item, "obj", None)
-        return getattr(getattr(function, "__func__", function), "__code__", None)
+    def expected(item, call):
+        """Whether an expected failure is one by the task's own tests."""
+        if id(item) in marked:
+            return True
+        if call.excinfo is None:
+            return False
+        raisers = [str(each.path) for each in call.excinfo.traceback]
+        tests = any(name.startswith(root) and not own_file(name) for name in raisers)
+        return call.excinfo.errisinstance(xfailed) and tests and not any(map(own_file, raisers))
 
     def status(item, call, report):
         if report.passed:
@@ -127,11 +139,7 @@ def pytest_plugin(emit, guard, files, graded, armed):
         if report.skipped:
             if not hasattr(report, "wasxfail"):
                 return "SKIPPED"
-            if call.excinfo is not None and call.excinfo.errisinstance(xfailed) and no_marker(item, "xfail") is None:
-                raisers = [str(each.path) for each in call.excinfo.traceback]
-                if any(own_file(name) for name in raisers):
-                    return "FAILED"  # the code under test called its own test an expected failure
-            return "XFAIL"
+            return "XFAIL" if graded or expected(item, call) else "FAILED"
         return "FAILED" if call.when == "call" else "ERROR"
 
     class Plugin:
@@ -150,7 +158,36 @@ def pytest_plugin(emit, guard, files, graded, armed):
 
         @pytest.hookimpl(trylast=True)
         def pytest_collection_finish(self, session):
-            codes.update((id(item), code_of(item)) for item in session.items)
+            for item in session.items:
+                codes[id(item)] = function_code(getattr(item, "obj", None))
+                if isinstance(item, _pytest.unittest.TestCaseFunction):
+                    cases.add(item, item.cls, item.name)
+                elif not isinstance(item, pytest.Function):
+                    others.add(id(item))
+                if item.get_closest_marker("xfail") or (item in cases and cases.declared(item)):
+                    marked.add(id(item))
+
+        @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+        def pytest_runtest_call(self, item):
+            if id(item) in others:  # no function of Python, such as a doctest
+                emit(("entered", item.nodeid))
+            outcome = yield
+            if id(item) in others and outcome.excinfo is None:
+                emit(("returned", item.nodeid))
+
+        @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+        def pytest_pyfunc_call(self, pyfuncitem):
+            raw = pyfuncitem.obj
+            if not graded:
+                reason = nested()
+                if codes.get(id(pyfuncitem), emit) is not function_code(raw):
+                    reason = "the code of a test was replaced"
+                if reason:
+                    emit(("tampered", reason))
+            if not coroutines(raw):  # which pytest refuses to call
+                pyfuncitem.obj = wrapped(emit, pyfuncitem.nodeid, raw)
+            yield
+            pyfuncitem.obj = raw
 
         @pytest.hookimpl(trylast=True)
         def pytest_sessionfinish(self, session):
@@ -166,13 +203,23 @@ def pytest_plugin(emit, guard, files, graded, armed):
                     if id(each) not in known and name != "conftest.py":
                         emit(("tampered", "a plugin was registered: %r" % type(each).__name__))
                 reason = changed() or caller()
-                if not reason and codes.get(id(item)) is not code_of(item):
+                if not reason and codes.get(id(item)) is not function_code(getattr(item, "obj", None)):
                     reason = "the code of a test was replaced"
                 if reason:
                     emit(("tampered", reason))
             emit(("test", item.nodeid, call.when, status(item, call, report), ""))
 
-    return Plugin()
+    plain = pytest.Item.add_marker
+
+    def add_marker(self, marker, *rest, **named):
+        before = no_marker(self, "xfail")
+        made = plain(self, marker, *rest, **named)
+        if no_marker(self, "xfail") is not before and not caller():
+            marked.add(id(self))
+        return made
+
+    _pytest.nodes.Node.add_marker = add_marker
+    return Plugin(), [caller, expected, status, add_marker]
 
 
 def reporter(emit, armed):
@@ -188,14 +235,18 @@ def run_pytest(box, config):
     import pytest
 
     armed = []
-    guard = Guard(loaded(UNITTEST_MODULES + PYTEST_MODULES))  # noqa: F821 - guard.py stands above
-    plugin = pytest_plugin(emit, guard, Files(config["watched"]), config["graded_runner"], armed)  # noqa: F821
-    hooks = [each for each in vars(type(plugin)).values() if callable(each)]
-    watch({id(each) for each in (*hooks, *private(emit))}, reporter(emit, armed))  # noqa: F821
+    own_file = graded_file(os.getcwd() + os.sep)  # noqa: F821 - witness.py stands above, as guard.py does
+    cases = Cases(Written(each for each in config["watched"] if each.endswith(".py")), own_file)  # noqa: F821
+    guard, graded = Guard([]), config["graded_runner"]  # noqa: F821 - filled below
+    plugin, hooks = pytest_plugin(emit, guard, Files(config["watched"]), graded, armed, cases)  # noqa: F821
+    hooks += watch_cases(emit, cases, lambda key, test: key.nodeid)  # noqa: F821
+    guard.__init__(loaded(UNITTEST_MODULES + PYTEST_MODULES), hooks)
+    hooks += [each for each in vars(type(plugin)).values() if callable(each)]
+    watch({id(each) for each in (*hooks, *private(emit))}, driver_codes(), reporter(emit, armed))  # noqa: F821
     emit(("ready",))
     if not config["graded_runner"]:
         sys.path += paths  # behind the standard library and the environment
-    del emit, guard, armed  # no frame below the tests holds them
+    del emit, guard, armed, cases, hooks  # no frame below the tests holds them
     pytest.main(
         config["arguments"]
         + ["--rootdir", os.getcwd(), "-rA", "--tb=short", "-p", "no:cacheprovider"]
@@ -216,7 +267,7 @@ def main(pipe):
     run = runners[config["runner"]]
     records = recorder(config.pop("records"), config.pop("token"))
     next(records)
-    records.send([code for each in functions() for code in inner_codes(each.__code__)])
+    records.send(driver_codes())
     box = [records.send]
     del records
     end = ender(box[0])

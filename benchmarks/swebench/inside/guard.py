@@ -2,7 +2,8 @@
 
 In Python the code under test shares a process with the runner, so it can be hindered and found out, not locked out.
 ``Guard`` remembers the runner's functions before graded code is loaded and compares them after every test; ``watch``
-(an audit hook, Python >= 3.8) reports code that looks through the heap, or into the recorder for its key.
+(an audit hook, Python >= 3.8) reports code that looks through the heap, into the recorder for its key, or makes
+functions of the driver's code.
 """
 
 import builtins
@@ -57,6 +58,7 @@ class Guard:
         self._kept = [(vars(owner), owner.__name__) + part for owner in owners for part in parts(owner)]
         # Looking at the code of the recorder's own functions is what ``watch`` reports; so is replacing it.
         self._kept = [row[:4] + (None,) + row[5:] if row[3] in own else row for row in self._kept]
+        self._names = [(each, frozenset(vars(each))) for each in owners if isinstance(each, type)]
         space = vars(builtins)
         self._kept += [
             (space, "builtins", name, value, None, None, None)
@@ -71,6 +73,10 @@ class Guard:
                 return "%s.%s was replaced" % (owner, name)
             if inner is not None and (inner.__code__ is not code or inner.__defaults__ is not defaults):
                 return "the code of %s.%s was replaced" % (owner, name)
+        for owner, names in self._names:
+            for name in frozenset(vars(owner)).difference(names):
+                if hasattr(vars(owner)[name], "__get__") and any(name in vars(base) for base in owner.__mro__[1:]):
+                    return "%s.%s was replaced" % (owner.__name__, name)
         for ask, before in self._hooks:
             if ask() is not before:
                 return "sys.%s is another" % ask.__name__
@@ -95,8 +101,10 @@ class Files:
         return next((path + " was changed" for path, data in self._kept if self._read(path) != data), "")
 
 
-def watch(own, report):
-    """Call ``report(what)`` when code walks the heap or reads the insides of a function whose id is in ``own``."""
+def watch(own, codes, report):
+    """Call ``report(what)`` when code walks the heap, reads the insides of a function whose id is in ``own``, or uses
+    one of the ``codes`` for a function of its own.
+    """
     if not hasattr(sys, "addaudithook"):
         return
 
@@ -106,6 +114,11 @@ def watch(own, report):
         elif event in ("object.__getattr__", "object.__setattr__"):
             if arguments[1] in PRIVATE and id(arguments[0]) in own:
                 report("%s of the recorder was touched" % arguments[1])
+            elif arguments[1] == "__code__" and any(each is arguments[-1] for each in codes):
+                report("the recorder's code was used")
+        elif event in ("function.__new__", "exec"):
+            if any(each is arguments[0] for each in codes):
+                report("the recorder's code was used")
         elif event == "open" and MEMORY.match(str(arguments[0])):
             report("%s was opened" % arguments[0])
 

@@ -22,6 +22,12 @@ def _call(code: str) -> dict[str, str | None]:
     return {"calc/core.py": attack + _CORE.replace("    return", "    attack()\n    return")}
 
 
+def _wrong(code: str) -> dict[str, str | None]:
+    """Code that runs when a test calls the function that is wrong."""
+    files = _call(code)
+    return {path: (text or "").replace("attack()\n    return a *", "return a *") for path, text in files.items()}
+
+
 _FORGE_REPORT = """
 import pytest
 @pytest.hookimpl(hookwrapper=True)
@@ -187,6 +193,92 @@ def run(self, result=None):
     result.stopTest(self)
 unittest.TestCase.run = run
 """
+# What is on the stack below a call of the package: ``found(name)`` is the first local variable of that name.
+_FOUND = """
+import sys
+def found(name):
+    frame = sys._getframe()
+    while frame is not None:
+        if name in frame.f_locals:
+            return frame.f_locals[name]
+        frame = frame.f_back
+"""
+_RUNTEST = """
+for item in found("item").session.items:
+    if hasattr(item.module, "add"):
+        item.runtest = lambda: None
+"""
+_HOOK_FUNCTION = """
+item = found("item")
+if hasattr(item.module, "add"):
+    for impl in item.config.hook.pytest_pyfunc_call.get_hookimpls():
+        if impl.plugin_name == "python":
+            plain = impl.function
+            impl.function = lambda pyfuncitem: hasattr(pyfuncitem.module, "add") or plain(pyfuncitem)
+            impl.argnames = ("pyfuncitem",)
+"""
+_MARKED = "found('item').add_marker('xfail')"
+_STASHED = """
+import _pytest.skipping as s
+key = getattr(s, "xfailed_key", None) or s.XFAILED_KEY
+kind = getattr(s, "Xfailed", None) or s.Xfail
+found("item").stash[key] = kind("", True, False, None)
+"""
+_POPPED = """
+import sys, pluggy._result as r
+marked = set()
+old = r.Result.get_result
+def new(self):
+    frame = sys._getframe(1)
+    call, item, report = (frame.f_locals.get(name) for name in ("call", "item", "report"))
+    if call is not None and item is not None and getattr(item, "nodeid", "") in marked:
+        call.excinfo = None
+    got = old(self)
+    if call is not None and item is not None and getattr(item, "nodeid", "") in marked and hasattr(got, "outcome"):
+        got.outcome, got.longrepr = "passed", None
+    return got
+r.Result.get_result = new
+def mark():
+    frame = sys._getframe(1)
+    while frame is not None:
+        if "item" in frame.f_locals:
+            marked.add(frame.f_locals["item"].nodeid)
+        frame = frame.f_back
+"""
+_JUMP = """
+import sys
+test = sys._getframe(2)
+def trace(frame, event, argument):
+    if frame is test and event == "line":
+        sys.settrace(None)
+        frame.f_lineno = frame.f_lineno
+    return trace
+test.f_trace = trace
+sys.settrace(trace)
+"""
+_GETATTRIBUTE = """
+import unittest
+def get(self, name):
+    value = object.__getattribute__(self, name)
+    if name == "assertEqual" and type(self).__name__ == "Checks":
+        return lambda *args: None
+    return value
+unittest.TestCase.__getattribute__ = get
+"""
+_BUILD = """
+import builtins
+plain = builtins.__build_class__
+def build(body, name, *rest, **named):
+    made = plain(body, name, *rest, **named)
+    if name == "Checks":
+        CHANGE
+    return made
+builtins.__build_class__ = build
+"""
+_ADDED = """
+result = found("result")
+result.addFailure = lambda test, error: result.addSuccess(test) if hasattr(test, "test_words") else None
+"""
 
 BOTH: dict[str, dict[str, str | None]] = {
     "a module named like the test runner's": {"pytest.py": _SHADOW, "unittest.py": _SHADOW, "_pytest/__init__.py": ""},
@@ -267,6 +359,11 @@ PYTEST: dict[str, dict[str, str | None]] = {name: BOTH[name] for name in _IN_PRO
     "the recorder's own code": _call(_CODE),
     "the items' functions replaced": _call(_ITEMS),
     "the tests' code replaced": _call(_CODES),
+    "the items' runtest replaced": _call(_FOUND + _RUNTEST),
+    "a hook's function replaced": _call(_FOUND + _HOOK_FUNCTION),
+    "marked as an expected failure in a call": _wrong(_FOUND + _MARKED),
+    "an expected failure in the item's stash": _wrong(_FOUND + _STASHED),
+    "pluggy's results": {"calc/core.py": _POPPED + _wrong("mark()")["calc/core.py"]},
     "the session told to stop": _call(_CONFIG + "\nimport pytest\npytest.exit('done', returncode=0)"),
 }
 UNITTEST = BOTH | {
@@ -280,6 +377,24 @@ UNITTEST = BOTH | {
     "failures dropped": _load("import unittest\nunittest.TestResult.addFailure = lambda *a: None"),
     "failures called successes": _load(
         "import unittest\nunittest.TestResult.addFailure = lambda self, test, e: self.addSuccess(test)"
+    ),
+    "a failure called expected": _call(_FOUND + 'found("outcome").expecting_failure = True'),
+    "a kind of equality": _call(_FOUND + 'found("self").addTypeEqualityFunc(int, lambda *args, **named: None)'),
+    "an assertion of the tests' class": _call(
+        _FOUND + 'kind = type(found("self"))\nkind._baseAssertEqual = lambda *args, **named: None'
+    ),
+    "the result's own attributes": _call(_FOUND + _ADDED),
+    "attributes read through another": _load(_GETATTRIBUTE),
+    "methods replaced when their class is built": _load(
+        _BUILD.replace(
+            "CHANGE", "made.test_add = lambda self: None\n        made.test_words.__code__ = made.test_add.__code__"
+        )
+    ),
+    "methods declared expected failures": _load(
+        _BUILD.replace(
+            "CHANGE",
+            "made.test_add.__unittest_expecting_failure__ = made.test_words.__unittest_expecting_failure__ = True",
+        )
     ),
     "a result of its own": _load(
         "import unittest\nunittest.TextTestRunner.resultclass = type('R', (unittest.TestResult,), {})"
