@@ -152,6 +152,12 @@ def test_a_link_that_leads_outside_is_never_followed():
     assert info["action"]["error"] is None
     observation, *_ = env.step("<shell>ls d; cat f</shell>")
     assert observation == "exit code: 0\ninside"
+    *_, info = env.step("<shell>echo outside > /tmp/g; ln -sf /tmp/g f</shell>")
+    assert [(file.path, file.status) for file in info["diff"].files] == [("f", "deleted")]
+    *_, info = env.step('<write path="f">\nx\n</write>')
+    assert info["action"]["error"] is None
+    observation, *_ = env.step("<shell>cat /tmp/g f; stat -c %F f</shell>")
+    assert observation == "exit code: 0\noutside\nx\nregular file"
     env.close()
 
 
