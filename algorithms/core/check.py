@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from algorithms.core import checkpoint, losses
-from algorithms.core.config import Config
+from algorithms.core.config import Config, CriticConfig
 from algorithms.core.model import DTYPES, model_folder, pick_device
+from algorithms.core.trajectory import Algorithm
 
 ENGINES = ("native",)
 
@@ -52,6 +54,11 @@ def validate(config: Config) -> None:
     _require(0 <= rollout.overlong_share <= 1, f"rollout.overlong_share={rollout.overlong_share} must be in 0..1")
     _require(config.critic.lr >= 0, f"critic.lr={config.critic.lr} must not be negative")
     _require(config.critic.clip > 0, f"critic.clip={config.critic.clip} must be > 0; inf never clips")
+    for field in dataclasses.fields(CriticConfig):
+        _require(
+            config.critic.enabled or getattr(config.critic, field.name) == field.default,
+            f"critic.{field.name}={getattr(config.critic, field.name)} does nothing without critic.enabled=true",
+        )
     if rollout.top_p < 1 or rollout.top_k > 0:
         # Sampling from a cut distribution, the ratio of the policy's probabilities is off by the mass that survived.
         _require(
@@ -76,6 +83,18 @@ def validate(config: Config) -> None:
     model_folder(config.model.path)
     model_folder(config.critic.path or config.model.path)
     checkpoint.find(Path(trainer.run_dir), trainer.resume)
+
+
+def validate_method(config: Config, algorithm: Algorithm) -> None:
+    """Let a method look at the whole of a valid configuration. Raises ValueError if it cannot work with it."""
+    needs = getattr(algorithm, "critic", False)
+    _require(
+        config.critic.enabled == needs,
+        f"critic.enabled={str(config.critic.enabled).lower()}, but {algorithm.name}"
+        f" {'needs one' if needs else 'learns nothing from a critic'}; change the setting",
+    )
+    if hasattr(algorithm, "prepare"):
+        algorithm.prepare(config)
 
 
 def _require(holds: bool, message: str) -> None:

@@ -152,7 +152,7 @@ def main(algorithm: str | type[Algorithm], argv: Sequence[str] | None = None) ->
     args = _parser(method).parse_intermixed_args(argv)
     try:
         config = resolve(method, args.overrides, args.config)
-        return _dry_run(config) if args.dry_run else _train(method, config)
+        return _dry_run(method, config) if args.dry_run else _train(method, config)
     except (ValueError, OSError, SandboxUnavailable) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -203,10 +203,12 @@ def _short(value: Any) -> str:
     return "''" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _dry_run(config: defaults.Config) -> int:
+def _dry_run(method: type[Algorithm], config: defaults.Config) -> int:
+    from algorithms.core.check import validate_method
     from algorithms.core.plan import plan
 
-    lines = plan(config)  # first, as an error would be lost below the settings
+    lines = plan(config)
+    validate_method(config, method(config.algorithm))  # first, as an error would be lost below the settings
     print(to_yaml(config))
     print("\n".join(lines))
     return 0

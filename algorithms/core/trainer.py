@@ -24,7 +24,7 @@ from omegaconf import OmegaConf
 
 from algorithms.core import checkpoint, metrics, rewards
 from algorithms.core.batch import Row, rows_of_groups, with_tokens
-from algorithms.core.check import validate
+from algorithms.core.check import validate, validate_method
 from algorithms.core.config import Config
 from algorithms.core.groups import credits
 from algorithms.core.runfolder import RunFolder
@@ -81,11 +81,7 @@ class Trainer:
 
     def __init__(self, config: Config, algorithm: Algorithm, observers: Sequence[Observer] = ()) -> None:
         validate(config)
-        if config.critic.enabled != getattr(algorithm, "critic", False):
-            raise ValueError(
-                f"critic.enabled={str(config.critic.enabled).lower()}, but {algorithm.name}"
-                f" {'learns nothing from a critic' if config.critic.enabled else 'needs one'}; change the setting"
-            )
+        validate_method(config, algorithm)
         self._run_dir = Path(config.trainer.run_dir)
         self._settings = _plain(config)
         self._resumed = checkpoint.find(self._run_dir, config.trainer.resume)

@@ -132,6 +132,8 @@ class Algorithm(Protocol):
         critic: True if turns need ``values``; with ``defaults = {"critic": {"enabled": True}}``.
         credit_step(groups): the credits of all groups of a step, called instead of ``credit`` by a method that
             compares trajectories across tasks.
+        prepare(config): called once before a run with the whole configuration; raises ValueError, in one line, for what
+            the method cannot work with.
     """
 
     name: str

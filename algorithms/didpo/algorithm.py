@@ -13,17 +13,26 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.core.config import Config as RunConfig
 from algorithms.core.config import option
 from algorithms.core.groups import episode_returns, sampled, spread, turn_returns, within
 from algorithms.core.statistics import all_equal, center, group_advantage, keep_group
 from algorithms.core.trajectory import Anchor, Credit, Occurrence, Trajectory
 from algorithms.didpo.anchors import Score, find_anchors
-from algorithms.didpo.judge import Judge, environment_judge
+from algorithms.didpo.judge import DEFAULT, Judge, environment_judge, judge_of_run
 from algorithms.didpo.project import paint
-from algorithms.didpo.worth import BY_EXECUTION, ESTIMATORS, worth
+from algorithms.didpo.worth import BY_EXECUTION, ESTIMATORS, FROM_ROLLOUTS, worth
 from codegym.spans import Span
 
 _Pieces = list[list[list[tuple[Span, float]]]]  # [trajectory][turn], spans of the reply with A_D
+
+
+#: Options that some estimators alone read.
+USED_BY = {
+    "gamma": ("within", *FROM_ROLLOUTS),
+    **dict.fromkeys(("eta", "max_anchors", "diff_std"), ("within",)),
+    **dict.fromkeys(("center", "judge", "judge_budget"), BY_EXECUTION),
+}
 
 
 @dataclass
@@ -55,7 +64,11 @@ class DidpoConfig:
     center: bool = option(
         False, "counterfactual, shapley: less the mean of the place's trajectories, as the other estimators are"
     )
-    judge: str = option("codegym/Repair-v0", "counterfactual, shapley: the environment whose hidden tests are run")
+    judge: str = option(
+        DEFAULT,
+        "counterfactual, shapley: the environment whose hidden tests are run; this default stands for env.id and"
+        " env.kwargs, another must know the same tasks",
+    )
     judge_budget: int = option(4096, "counterfactual, shapley: most workspaces executed per group; then changes get 0")
 
     def __post_init__(self) -> None:
@@ -74,6 +87,12 @@ class DidpoConfig:
         ):
             if not holds:
                 raise ValueError(f"algorithm.{key}={getattr(self, key)} {remedy}")
+        for key, used_by in USED_BY.items():
+            if self.estimator not in used_by and getattr(self, key) != type(self).__dataclass_fields__[key].default:
+                raise ValueError(
+                    f"algorithm.{key}={getattr(self, key)} does nothing with algorithm.estimator={self.estimator};"
+                    f" it is for {', '.join(used_by)}"
+                )
 
 
 class Didpo:
@@ -96,7 +115,8 @@ class Didpo:
 
     Args:
         config: the options.
-        judge: scores workspaces for counterfactual and shapley; by default the tests of ``config.judge``.
+        judge: scores workspaces for counterfactual and shapley; by default the tests of the run's environment or, where
+            there is no run, of ``config.judge``.
     """
 
     name = "didpo"
@@ -114,6 +134,11 @@ class Didpo:
 
     def __init__(self, config: DidpoConfig, judge: Judge | None = None) -> None:
         self.config, self.judge = config, judge
+
+    def prepare(self, config: RunConfig) -> None:
+        """Open the judge of a run. Raises ValueError if it cannot judge the run's tasks."""
+        if self.config.estimator in BY_EXECUTION and self.judge is None:
+            self.judge = judge_of_run(self.config.judge, self.config.judge_budget, config.env)
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T], and the anchors. Raises ValueError for a NaN reward."""
@@ -171,7 +196,7 @@ class Didpo:
         """The other estimators: places as anchors whose members are variants, the spans that write them, and the sum of
         each trajectory's A_D [G] before centring."""
         if self.config.estimator in BY_EXECUTION and self.judge is None:
-            self.judge = environment_judge(self.config.judge, self.config.judge_budget)
+            self.judge = environment_judge(self.config.judge, {}, self.config.judge_budget)
         score = Score(self.config.s0, self.config.g0, self.config.shape)
         anchors: list[Anchor] = []
         pieces: _Pieces = [[[] for _ in trajectory.turns] for trajectory in group]

@@ -3,7 +3,8 @@
 ::
 
     judge = Judge(base=lambda task_id: {...}, evaluate=lambda task_id, files: 0.5, budget=4096)
-    judge = environment_judge("codegym/Repair-v0", budget=4096)      # the environment's own hidden tests
+    judge = environment_judge("codegym/Repair-v0", {}, budget=4096)  # the environment's own hidden tests
+    judge = judge_of_run("codegym/Repair-v0", 4096, config.env)      # the run's, known to know its tasks
     value = judge.value(task_id, files_before, turn, changes)
     value(frozenset({0, 2}))                                         # the score with changes 0 and 2 alone
 
@@ -17,14 +18,19 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+from algorithms.core.config import EnvConfig
 from algorithms.core.trajectory import Turn
+from benchmarks.base import Benchmark
 from codegym.diff.model import FileDiff, Hunk
 
 Files = Mapping[str, bytes]
 #: The hunks of one change, with the path of each.
 ChangeHunks = Sequence[tuple[str, Hunk]]
 KEPT = 1 << 16  # scores
+#: ``algorithm.judge`` unless it is set: the environment that is trained on, which is this one unless it is set.
+DEFAULT = EnvConfig().id
 
 
 class Unknown(Exception):  # noqa: N818 - no error: the way to an estimate that needs less
@@ -102,14 +108,45 @@ class Judge:
         return lambda made: self.score(task_id, files(made))
 
 
-def environment_judge(env_id: str, budget: int) -> Judge:
+def judge_of_run(name: str, budget: int, env: EnvConfig) -> Judge:
+    """The judge of a run on ``env``: by its own hidden tests or, if ``name`` is another environment, by that one's.
+
+    Raises ValueError if it cannot judge the run's tasks.
+    """
+    own = _benchmark("env.id", env.id, {"split": env.train_split, **env.kwargs})
+    task = own.tasks(env.train_split)[0]
+    if name in (DEFAULT, env.id):
+        return _judge(own, budget)
+    other = _benchmark("algorithm.judge", name, {})
+    try:
+        other.task(task.id)
+    except (KeyError, ValueError):
+        raise ValueError(
+            f"algorithm.judge={name} knows no task {task.id!r} of env.id={env.id}; leave the setting out"
+        ) from None
+    return _judge(other, budget)
+
+
+def environment_judge(env_id: str, options: Mapping[str, Any], budget: int) -> Judge:
     """A judge that runs the hidden tests of a Gymnasium environment's benchmark. Task ids are enough to find a task."""
+    return _judge(_benchmark("algorithm.judge", env_id, options), budget)
+
+
+def _benchmark(key: str, env_id: str, options: Mapping[str, Any]) -> Benchmark:
     import gymnasium
 
     import codegym  # noqa: F401 - registers its environments
 
-    bench = gymnasium.make(env_id, disable_env_checker=True).unwrapped.benchmark  # type: ignore[attr-defined]
+    try:
+        env = gymnasium.make(env_id, disable_env_checker=True, **options).unwrapped
+    except gymnasium.error.Error as error:
+        raise ValueError(f"{key}={env_id}: {str(error).splitlines()[0]}") from None
+    if not hasattr(env, "benchmark"):
+        raise ValueError(f"{key}={env_id} has no hidden tests to run; take an algorithm.estimator of the rollouts")
+    return env.benchmark
 
+
+def _judge(bench: Benchmark, budget: int) -> Judge:
     def evaluate(task_id: str, files: Files) -> float:
         grade = bench.grade(bench.task(task_id), files)
         if grade.infra_error is not None:

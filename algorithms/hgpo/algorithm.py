@@ -34,6 +34,10 @@ class HgpoConfig:
         for key in ("alpha", "episode"):
             if not 0 <= getattr(self, key) < math.inf:
                 raise ValueError(f"algorithm.{key}={getattr(self, key)} must be a number >= 0")
+        if self.depth == 0 and self.alpha != 1:
+            raise ValueError(
+                f"algorithm.alpha={self.alpha} does nothing with algorithm.depth=0, where there is one group"
+            )
 
 
 class Hgpo:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.core.config import Config as RunConfig
 from algorithms.core.config import option
 from algorithms.core.groups import by_turn, episode_returns, sampled, token_rewards, whitened
 from algorithms.core.statistics import keep_group, returns_to_go
@@ -58,6 +59,15 @@ class ReinforcePp:
 
     def __init__(self, config: ReinforcePpConfig) -> None:
         self.config = config
+
+    def prepare(self, config: RunConfig) -> None:
+        """Raises ValueError if the variant with a baseline is given the other's KL."""
+        loss = config.loss
+        if self.config.baseline and loss.kl_coef and (loss.kl_in, loss.kl_type) != ("loss", "k2"):
+            raise ValueError(
+                f"algorithm.baseline=true takes its KL as a k2 term of the loss, not as loss.kl_in={loss.kl_in}"
+                f" loss.kl_type={loss.kl_type}; set loss.kl_in=loss loss.kl_type=k2, or loss.kl_coef=0"
+            )
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """The credit of a step of one group."""

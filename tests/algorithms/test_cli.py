@@ -95,6 +95,35 @@ def test_errors_are_one_line_and_status_2(capsys):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "says"),
+    [
+        (
+            "reinforce_pp",
+            ["algorithm.baseline=true"],
+            "takes its KL as a k2 term of the loss, not as",
+        ),
+        ("grpo", ["critic.enabled=true"], "learns nothing from a critic"),
+        ("grpo", ["critic.lr=0.1"], "critic.lr=0.1 does nothing without critic.enabled=true"),
+        ("didpo", ["algorithm.center=true"], "algorithm.center=True does nothing with algorithm.estimator=within"),
+        ("didpo", ["algorithm.estimator=shapley", "algorithm.judge=x-v0"], "algorithm.judge=x-v0: "),
+        ("hgpo", ["algorithm.depth=0", "algorithm.alpha=2"], "algorithm.alpha=2.0 does nothing"),
+    ],
+)
+def test_what_would_do_nothing_is_refused_by_a_dry_run(name, settings, says, tmp_path, capsys):
+    assert main(name, [*settings, "--dry-run", f"trainer.run_dir={tmp_path / 'run'}"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert says in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_reinforce_pp_with_a_baseline_and_its_kl_is_taken(tmp_path, capsys):
+    for own in (["loss.kl_in=loss", "loss.kl_type=k2"], ["loss.kl_coef=0"]):
+        assert main("reinforce_pp", ["algorithm.baseline=true", *own, "--dry-run", f"trainer.run_dir={tmp_path}"]) == 0
+    assert "baseline: true" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", ["grpo", "gigpo", "didpo", "ppo", "reinforce_pp"])
 def test_help_explains_every_setting(name, capsys):
     with pytest.raises(SystemExit) as exit_:

@@ -6,11 +6,13 @@ import itertools
 import math
 import random
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from algorithms.core.cli import resolve
 from algorithms.core.trajectory import Trajectory
 from algorithms.credit_bench.policies import trajectory as replied
 from algorithms.didpo import ALGORITHM
@@ -19,10 +21,11 @@ from algorithms.didpo.judge import Judge
 from algorithms.didpo.places import places_of
 from algorithms.didpo.project import tokens_of
 from algorithms.didpo.worth import BY_EXECUTION, FROM_ROLLOUTS, worth
-from benchmarks.base import Task
+from benchmarks.base import Task, reference
 from codegym.actions.base import Action, Replace, Text
 from codegym.actions.xml import Xml
 from codegym.diff import apply
+from tests.algorithms.environment_for_tests import ENV
 
 FILE = "".join(f"def f{k}(x):\n    return x // {k + 2}\n\n" for k in range(3))
 TASK = Task("task", "", "", "python", {"m.py": FILE.encode()}, (), ())
@@ -310,6 +313,56 @@ def test_content_gets_the_change_s_worth_and_all_else_the_episode_s(estimator, c
     head = group[0].turns[0].token_ends.searchsorted(reply.index(b"x // 2") + 1)
     assert result.advantages[0][0][head] == pytest.approx(episode[0], abs=1e-6)
     assert result.anchors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimator": "regression", "eta": 0.5}, r"algorithm\.eta=0\.5 does nothing .*=regression; it is for within"),
+        ({"estimator": "place", "diff_std": True}, r"algorithm\.diff_std=True does nothing"),
+        ({"estimator": "marginal", "judge_budget": 3}, r"algorithm\.judge_budget=3 .* for counterfactual, shapley"),
+        ({"center": True}, r"algorithm\.center=True does nothing .*=within"),
+        ({"judge": "nonsense"}, r"algorithm\.judge=nonsense does nothing"),
+        ({"estimator": "shapley", "gamma": 0.5}, r"algorithm\.gamma=0\.5 does nothing"),
+    ],
+)
+def test_options_that_an_estimator_does_not_read_are_refused(options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        ALGORITHM.Config(**options)
+    assert "\n" not in str(caught.value)
+
+
+def judge_settings(*more):
+    return resolve(ALGORITHM, ["algorithm.estimator=shapley", "trainer.run_dir=runs/none", *more])
+
+
+@pytest.mark.parametrize("own", [[], ["algorithm.judge=codegym/Repair-v0", "env.kwargs.verdict=score"]])
+def test_the_judge_of_a_run_runs_the_hidden_tests_of_its_tasks(own):
+    config = judge_settings(*own)
+    algorithm = ALGORITHM(config.algorithm)
+    algorithm.prepare(config)
+    task = gymnasium.make(config.env.id, **config.env.kwargs).unwrapped.benchmark.tasks("train")[3]
+    assert algorithm.judge.base(task.id) == task.workspace
+    assert algorithm.judge.score(task.id, task.workspace) < 1 == algorithm.judge.score(task.id, reference(task))
+    assert algorithm.judge.left == config.algorithm.judge_budget - 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["algorithm.judge=codegym/Nonsense-v0"], r"algorithm\.judge=codegym/Nonsense-v0: "),
+        (
+            ["algorithm.judge=codegym/HumanEval-v0"],
+            r"algorithm\.judge=codegym/HumanEval-v0 knows no task 'tiny/.* leave",
+        ),
+        ([f"env.id={ENV}"], r"env\.id=.*Small-v0 has no hidden tests to run"),
+    ],
+)
+def test_a_judge_that_does_not_know_the_tasks_is_refused_before_a_run(settings, message):
+    config = judge_settings(*settings)
+    with pytest.raises(ValueError, match=message) as caught:
+        ALGORITHM(config.algorithm).prepare(config)
+    assert "\n" not in str(caught.value)
 
 
 def test_unknown_estimators_are_named():
