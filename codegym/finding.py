@@ -180,7 +180,7 @@ def at(data: bytes, places: list[tuple[int, int]]) -> str:
 
 def many(number: int) -> str:
     """A number of places; searching stops at a hundred."""
-    return f"at least {number}" if number == MOST_COUNTED else str(number)
+    return f"at least {number}" if number >= MOST_COUNTED else str(number)
 
 
 def _has_line_numbers(data: bytes, search: bytes) -> bool:

@@ -200,8 +200,8 @@ def _shown(rest: bytes) -> str:
 
 
 def _is_call(value: Any) -> bool:
-    first = value[0] if isinstance(value, list) and value else value
-    return isinstance(first, dict) and any(key in first for key in _CALL_KEYS)
+    values = value if isinstance(value, list) else [value]
+    return any(key in each for each in values if isinstance(each, dict) for key in _CALL_KEYS)
 
 
 def _calls(value: Any) -> list[Any]:

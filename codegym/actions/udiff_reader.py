@@ -11,7 +11,9 @@ from codegym.spans import Span, reply_text
 EXAMPLE = "write a unified diff in a ```diff block: --- a/a.py, +++ b/a.py, then hunks that begin with @@"
 NEW_FILE = re.compile(rb"(?:diff --git |--- [^\n]*\n\+\+\+ )")
 #: The beginning of another file or hunk, where the reply ends.
-CUT = re.compile(rb"(?:-{1,3}|--- (?:\"?a/[^\n]*|\S*)(?:\n\+{0,3})?|@@?|@@[ .][^\n]*|Binary files [^\n]*)\Z")
+CUT = re.compile(
+    rb"(?:-{1,3}|--- (?:\"?a/[^\n]*|\S*)(?:\n\+{0,3})?|@@?|@@[ .][^\n]*|Binary files (?:\"?a/|/dev/null)[^\n]*)\Z"
+)
 _HEAD = re.compile(rb"--- ([^\n]*)\n\+\+\+ ([^\n]*)\n?")
 _HUNK = re.compile(rb"@@(?: -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))?)?[^\n@]*@@[^\n]*\n?")
 _EXTENDED = re.compile(

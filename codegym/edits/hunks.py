@@ -86,6 +86,9 @@ class _FileLines:
         if not old:
             return _Placed(self._insertion(hunk, name, below), number, hunk)
         places = self._find(old)
+        if len(places) == MOST_COUNTED:  # the place that the hunk names may be further down
+            said = len(self._bodies) - len(old) if hunk.at_end else below - 1 if hunk.above else (hunk.line or 1) - 1
+            places += [there for there in self._find(old, said) if there > places[-1]]
         first = self._choose(places, hunk, name, below)
         new = [text for mark, text in hunk.lines if mark != "-"]
         if first is None and tolerant and (found := self._tolerated(hunk, name, below)):
@@ -169,11 +172,13 @@ class _FileLines:
             return count
         raise EditError(f"{self._path}: {name} does not say where its lines go: write the lines around them as well")
 
-    def _find(self, lines: Sequence[Text]) -> list[int]:
-        """Where the lines stand, as line numbers from 0; not more than ``MOST_COUNTED`` places."""
+    def _find(self, lines: Sequence[Text], start: int = 0) -> list[int]:
+        """Where the lines stand from line ``start`` on, counted from 0; not more than ``MOST_COUNTED`` places."""
         wanted = b"\n" + _joined(lines)
         found: list[int] = []
-        offset, line, counted = self._joined.find(wanted), 0, 0
+        line = max(0, start)
+        counted = sum(map(len, self._bodies[:line])) + min(line, len(self._bodies))
+        offset = self._joined.find(wanted, counted)
         while offset >= 0 and len(found) < MOST_COUNTED:
             line += self._joined.count(b"\n", counted, offset)
             counted = offset

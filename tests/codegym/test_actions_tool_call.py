@@ -82,6 +82,7 @@ A, B = (json.dumps({"name": "write", "arguments": {"path": path, "text": "x"}}) 
         f"[{A}] {B}",
         f"{A}\n, {B}",
         f"{A} and then {B}",
+        f"{A} [{{}}] [{B}]",
         f'</think>{A} {{\n "arguments": {{"path": "b", "text": "x"}}, "name": "write"}}',
     ],
 )
@@ -188,6 +189,7 @@ def test_a_text_may_hold_the_format_itself():
         ('<tool_call>{"name": "\\x"}', "escapes"),
         ("<tool_call>" + "[" * 100_000, "nested deeper"),
         ("<tool_call>[[1]]</tool_call>", "names no tool"),
+        (f'[{{"thought": "x"}}, {LS}]', "names no tool"),
         ('<tool_call>{"name": "shell", "arguments": "{} x"}', "go on after"),
         ('<tool_call>{"name": "shell", "arguments": [1]}', "no JSON object"),
         ('<tool_call>{"name": "insert", "arguments": {"line": ' + "1" * 500 + "}}", "malformed"),
@@ -252,7 +254,21 @@ def test_what_cannot_be_written_is_refused():
 
 
 @pytest.mark.parametrize(
-    "unit", ['{"', "['a\n", "{\n", "[", '{"name": "x"}\n', "\\", "```json\n", "<tool_call>", '{"x\n']
+    "unit",
+    [
+        '{"',
+        "['a\n",
+        "{\n",
+        "[",
+        '{"name": "x"}\n',
+        "\\",
+        "```json\n",
+        "<tool_call>",
+        '{"x\n',
+        A,
+        A + '["a", x ',
+        A + "\n{",
+    ],
 )
 def test_time_is_linear_in_the_length(unit):
     with at_most(150):

@@ -100,6 +100,12 @@ def test_equal_lines_are_added_where_the_hunk_says():
     more = Patch("f", (hunk(" x", " x", " x", "+x", line=8),))
     assert apply_edits({"f": ten}, [more]).files == {"f": ten + b"x\n"}
     assert "seems already applied" in refused({"f": ten + b"x\n"}, more)
+    many = b"x\n" * 150
+    named = (hunk("-x", "+y", line=140), hunk("-x", "+y", above=(text(b"z"),)), hunk("-x", "+y", at_end=True))
+    for one, at in zip(named, (139, 140, 149), strict=True):
+        old = many[: 2 * 139] + b"z\n" + many[: 2 * 10] if one.above else many
+        assert apply_edits({"f": old}, [Patch("f", (one,))]).files == {"f": old[: 2 * at] + b"y\n" + old[2 * at + 2 :]}
+    assert "at least 100 times" in refused({"f": many}, Patch("f", (hunk("-x", "+y", line=200),)))
     top = Patch("f", (hunk("+a", " b", " c"),))
     assert apply_edits({"f": b"b\nc\n"}, [top]).files == {"f": b"a\nb\nc\n"}
     assert "seems already applied: its lines as they shall be are at lines 1-3" in refused({"f": b"a\nb\nc\n"}, top)
