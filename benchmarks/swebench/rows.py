@@ -87,8 +87,8 @@ def read_row(raw: Mapping[str, Any]) -> Row:
     known = {ours: next((str(raw[name]) for name in names if raw.get(name)), "") for ours, names in _ALIKE.items()}
     if "expected_output_json" in raw:
         raise RowError(
-            "rows of R2E-Gym are not supported: their tests and the command that runs them are in their images only, "
-            "and their solution is a parsed commit, no patch"
+            "rows of R2E-Gym are not supported: the command that runs their tests is in their images only, and their "
+            "solution is a parsed commit, no patch"
         )
     name = known["instance_id"]
     if not name:

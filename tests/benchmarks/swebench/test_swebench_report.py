@@ -60,14 +60,6 @@ def test_our_log_of_unittest_reads_as_unittest_prints(bench: SWEBench, tmp_path)
     assert log.endswith("\n>>>>> End Test Output\n")
 
 
-def test_swebench_reads_the_same_from_our_log(bench: SWEBench, tmp_path):
-    parsers = pytest.importorskip("swebench.harness.log_parsers", reason="the swebench package is optional")
-    evaluate_predictions(bench, "gold", run_id="r2", folder=tmp_path, ids=[FIVE])
-    log = (tmp_path / "logs" / "run_evaluation" / "r2" / "gold" / FIVE / "test_output.txt").read_text()
-    status = parsers.PARSER_REGISTRY["parse_log_pytest"](log, None)
-    assert {status[name] for name in bench.row(FIVE).ids} == {"PASSED"}
-
-
 def test_a_patch_that_does_not_apply_is_a_report(bench: SWEBench, tmp_path):
     patch = bench.row(FOUR).patch.replace("calc/core.py", "calc/none.py")
     write_predictions(tmp_path / "p.jsonl", {FOUR: patch}, model="m")

@@ -112,8 +112,8 @@ def test_files_of_every_kind(world: World, tmp_path):
         (tmp_path / name).write_text(json.dumps(value))
         assert load_rows(tmp_path / name, "test") == (rows, refused)
     parquet = pytest.importorskip("pyarrow.parquet", reason="parquet is read with pyarrow")
-    table = parquet.pa.Table.from_pylist(raw[:1])
-    parquet.write_table(table, tmp_path / "rows.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    parquet.write_table(arrow.Table.from_pylist(raw[:1]), tmp_path / "rows.parquet")
     assert load_rows(tmp_path / "rows.parquet", "test")[0] == {raw[0]["instance_id"]: rows[raw[0]["instance_id"]]}
 
 
