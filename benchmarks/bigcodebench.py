@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import json
 import logging
 import os
@@ -42,11 +43,19 @@ TIMEOUT_S = 240.0  # of a task's tests together, as in the data set's own harnes
 _ABOVE = """import builtins as _builtins, solution as _solution
 globals().update({k: v for k, v in vars(_solution).items() if not k.startswith("__") and not hasattr(_builtins, k)})
 """
+# The tests call the function through a check of its answers; the solution keeps its own.
+_CHECKED = """if callable(globals().get({name!r})):
+    import os as _os
+    _answers = {{"__name__": "answers"}}
+    exec({source!r}, _answers)
+    {name} = _answers["checked"]({name}, _os.getcwd())
+    del _os, _answers
+"""
 # Likewise what the tests bind is the solution's: some reference solutions use an import of the tests, or need theirs to
 # win (`import datetime` over `from datetime import datetime`).
 _BELOW = """
 for _name, _value in list(globals().items()):
-    if not _name.startswith("__"):
+    if not _name.startswith("__") and _name != {name!r}:
         setattr(_solution, _name, _value)
 """
 _PROBE = "import importlib.util as u, json, sys; print(json.dumps([n for n in sys.argv[1:] if u.find_spec(n) is None]))"
@@ -89,6 +98,8 @@ class BigCodeBench(FunctionBenchmark):
         return read_rows(find(self.name, f"{self._file}.jsonl", self.path, get=fetch(self._file)))
 
     def make(self, row: Row) -> Task:
+        from benchmarks.grading import answers
+
         complete = self._prompt == "complete"
         start: str = row["complete_prompt"] if complete else row["code_prompt"]
         asked = (
@@ -97,6 +108,7 @@ class BigCodeBench(FunctionBenchmark):
             else f"{row['instruct_prompt'].strip()}\n\nWrite it to {SOLUTION}."
         )
         libs = row["libs"]
+        above = _CHECKED.format(name=row["entry_point"], source=inspect.getsource(answers))
         names = _test_names(row["test"])
         if not names:
             raise ValueError(f"row {row['task_id']!r} has no tests")
@@ -109,7 +121,7 @@ class BigCodeBench(FunctionBenchmark):
             visible=(),
             hidden=tuple(Test(name, "") for name in names),
             meta={
-                "tests": _ABOVE + row["test"] + _BELOW,
+                "tests": _ABOVE + above + row["test"] + _BELOW.format(name=row["entry_point"]),
                 "libs": tuple(ast.literal_eval(libs) if isinstance(libs, str) else libs),
                 "fixed": {SOLUTION: (start + row["canonical_solution"]).encode()},
             },
