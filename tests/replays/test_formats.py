@@ -7,8 +7,11 @@ import json
 import subprocess
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from codegym.actions.base import Action, Patch, Text, Write, get
+from codegym.actions import diff_lines
+from codegym.actions.base import Action, Hunk, Patch, Replace, Text, Write, get
 from codegym.diff import diff_files, unified
 from codegym.edits import EditError, apply_edits
 from codegym.spans import reply_bytes
@@ -242,6 +245,35 @@ def test_c4_a_reply_of_two_edits_that_was_cut_does_both_or_nothing(form):
                 assert action in (whole, alone) or action.kind == "invalid"  # between the two: a whole reply
             else:
                 assert action == whole or (action.kind == "invalid" and not action.edits), reply[:cut]
+
+
+HARD = ["x = 1\n", "</edit>\n", "<write", '{"name": "', "<<<<<<< SEARCH\n", "=======\n", "```\n", "@@ -1 +1 @@\n",
+        "*** End Patch\n", "<think>", "\n", "--- a/f\n", "é\r\n", "[", "\\"]  # fmt: skip
+BODY = st.lists(st.sampled_from(HARD), min_size=1, max_size=3).map(
+    lambda parts: Text(reply_bytes("".join(parts) + "\n"))
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(BODY, min_size=3, max_size=3))
+def test_c4_every_cut_of_any_two_edits_does_both_or_nothing(bodies):
+    search, text, new = bodies
+    lines = (*diff_lines.whole(search, "-"), *diff_lines.whole(text, "+"))
+    for form in EDITING:
+        first = Write("f", new, new=form in ("apply_patch", "search_replace", "udiff"))
+        second = Replace("g", search, text)
+        if form in ("apply_patch", "udiff"):
+            second = Patch("g", (Hunk(lines, 1 if form == "udiff" else None),))
+        both = Action("edit", (first, second))
+        reply = get(form).render(both)
+        last = get(form).render(Action("edit", (second,))).removeprefix("<think></think>\n")
+        last = last[last.index("<<<<<") :] if form == "search_replace" else last  # a name and a fence alone are words
+        for cut in range(len(reply)):
+            action = get(form).parse(reply[:cut])
+            if action.edits == (first,):  # between the two: a whole reply
+                assert cut <= len(reply) - len(last)
+            else:
+                assert action == both or action.kind == "invalid"
 
 
 def test_c4_a_diff_without_fence_that_was_cut_lacks_the_end_of_its_last_line_at_most():
