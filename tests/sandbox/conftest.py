@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import os
 import re
 import tempfile
@@ -87,6 +88,17 @@ def containers() -> list[str]:
     with contextlib.closing(daemon.client()) as api:
         found = api.containers.list(all=True, filters={"label": f"{daemon.LABEL}={daemon.maker()}"})
     return [c.short_id for c in found]
+
+
+@pytest.fixture(scope="session")
+def attacks():
+    """The module test_isolation.py, for other boxes than its own."""
+    spec = importlib.util.spec_from_file_location("attacks", Path(__file__).with_name("test_isolation.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(params=["namespaces", "docker", "unsafe"])

@@ -20,6 +20,7 @@ UID = 65534
 FILES = (
     "test_contract.py",
     "test_isolation.py",
+    "test_wheel.py",
     "test_runner.py",
     "test_snapshots.py",
     "test_shell.py",

