@@ -27,6 +27,7 @@ class T:
     cut: bool = False
     penalty: list[float] = field(default_factory=list)  # taken off the reward, per token
     block: bytes = b""  # what it added, in all tokens but the first and the last
+    observation: str = ""
 
     def net(self) -> float:
         return self.reward - sum(self.penalty)
@@ -42,6 +43,7 @@ LOSSES = {  # aggregation, lower and upper clip, dual clip, weight of the KL in 
     "cispo": ("token", 1.0, 4.0, INF, 0.0),
     "rloo": (128.0, 0.2, 0.2, INF, 0.0),
     "reinforce_pp": ("token", 0.2, 0.2, INF, 0.0),
+    "reinforce_pp with baseline": ("token", 0.2, 0.2, INF, 0.01),
     "ppo": ("token", 0.2, 0.2, INF, 0.0),
     "gigpo": ("token", 0.2, 0.2, 3.0, 0.01),
     "hgpo": ("token", 0.2, 0.2, 3.0, 0.01),

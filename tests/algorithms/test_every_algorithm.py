@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +22,12 @@ from algorithms.core.groups import credits
 from algorithms.core.losses import Denominators
 from algorithms.core.trainer import Trainer
 from algorithms.core.trajectory import Trajectory, Turn
+from algorithms.didpo.judge import Judge
 from algorithms.distributed.worker import PolicyWorker
 from codegym.diff.model import Diff, FileDiff, Hunk
 from codegym.spans import Span
 from tests.algorithms import slow_formulas as slow
+from tests.algorithms import slow_variants as variants
 from tests.algorithms.groups_for_tests import block
 from tests.algorithms.training_for_tests import make_config, make_model
 
@@ -29,17 +35,53 @@ NAMES = ["grpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce_pp", "pp
 LIMIT = 6
 
 
+@dataclass(frozen=True)
+class Form:
+    """A form of a method: its options, and those of the loss that belong to them; the slow formula of its credit."""
+
+    name: str
+    slow: Callable[[list[slow.Group]], list]
+    options: dict[str, Any] = field(default_factory=dict)
+    loss: dict[str, Any] = field(default_factory=dict)
+    losses: str = ""  # of the slow formulas, if not the name's
+
+
+def estimated(estimator: str, worth: variants.Worth, **how: bool) -> Form:
+    by_execution = {"executed": True} if worth is variants.executed else {}
+    options = {"estimator": estimator} | ({"content": "sum"} if how.get("summed") else {})
+    options |= {"center": True} if how.get("center") else {}
+    return Form("didpo", lambda groups: variants.painted(groups, worth, **by_execution, **how), options)
+
+
+FORMS = {
+    **{name: Form(name, functools.partial(slow.advantages, name)) for name in NAMES},
+    "grpo, process": Form("grpo", variants.process, {"reward": "process"}),
+    "reinforce_pp with baseline": Form(
+        "reinforce_pp", variants.with_baseline, {"baseline": True}, {"kl_in": "loss", "kl_type": "k2"},
+        "reinforce_pp with baseline",
+    ),
+    "ppo, lambda .9": Form("ppo", variants.gae, {"gamma": 0.97, "lam": 0.9}),
+    "gigpo, similar": Form("gigpo", variants.similar_states, {"similarity": 0.8}),
+    "didpo place": estimated("place", variants.place),
+    "didpo marginal": estimated("marginal", variants.marginal),
+    "didpo regression": estimated("regression", variants.regression),
+    "didpo regression + A_E": estimated("regression", variants.regression, summed=True),
+    "didpo counterfactual": estimated("counterfactual", variants.executed),
+    "didpo shapley, centred": estimated("shapley", variants.executed, center=True),
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return make_model(tmp_path_factory.mktemp("every") / "model")
 
 
-def configured(name, model, run_dir, **changes):
-    """The configuration of the command line for this method, on the tiny model."""
-    method = load_algorithm(name)
+def configured(form, model, run_dir, **changes):
+    """The configuration of the command line for this form, on the tiny model."""
+    method = load_algorithm(form.name)
     config = make_config(model, run_dir)
-    config.algorithm = method.Config()
-    for section, values in {**getattr(method, "defaults", {}), "loss": method.loss_defaults}.items():
+    config.algorithm = method.Config(**form.options)
+    for section, values in {**getattr(method, "defaults", {}), "loss": method.loss_defaults | form.loss}.items():
         for key, value in values.items():
             setattr(getattr(config, section), key, value)
     for key, value in changes.items():
@@ -51,7 +93,7 @@ def configured(name, model, run_dir, **changes):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_update(name, model, tmp_path):
-    algorithm, config = configured(name, model, tmp_path / "run", trainer__steps=1, trainer__eval_tasks=2)
+    algorithm, config = configured(FORMS[name], model, tmp_path / "run", trainer__steps=1, trainer__eval_tasks=2)
     Trainer(config, algorithm).run()
     (row,) = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert all(math.isfinite(value) for value in row.values())
@@ -65,23 +107,45 @@ def test_one_update(name, model, tmp_path):
     assert ("critic/loss" in row) == (name == "ppo")
 
 
+def test_l16_groups_of_equal_returns_get_the_kl_s_gradient_where_they_are_not_dropped(model, tmp_path):
+    """The first step moves the policy away from the reference, by its entropy; at the second the KL pulls it back."""
+    norms = {}
+    for beta in (0.0, 0.04):
+        algorithm, config = configured(
+            FORMS["grpo"], model, tmp_path / f"run{beta}", env__kwargs={"reward": 0.5}, trainer__steps=2,
+            rollout__dynamic_sampling=False, loss__entropy_coef=0.1, loss__kl_coef=beta, optim__lr=0.05,
+            trainer__eval_first=False, trainer__eval_tasks=1,
+        )  # fmt: skip
+        Trainer(config, algorithm).run()
+        rows = [json.loads(line) for line in (tmp_path / f"run{beta}" / "metrics.jsonl").read_text().splitlines()]
+        assert [(row["groups/kept"], row["credit/equal_returns"]) for row in rows] == [(2, 1), (2, 1)]
+        norms[beta] = [row["grad_norm"] for row in rows]
+    assert norms[0.0][0] == norms[0.04][0]
+    assert abs(norms[0.0][1] - norms[0.04][1]) > 1e-4
+
+
 SMALL = (
     "rollout.tasks=2", "rollout.n=4", "rollout.dynamic_sampling=false", "trainer.steps=1", "trainer.eval_tasks=1",
     "trainer.threads=1", "env.workers=1", "trainer.report=false", "trainer.logger=[]",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_update_of_the_built_in_model(name, tmp_path):
+@pytest.mark.parametrize(
+    "command", [*NAMES, "didpo algorithm.estimator=regression", "didpo algorithm.estimator=shapley"]
+)
+def test_one_update_of_the_built_in_model(command, tmp_path):
     """As ``python -m algorithms.NAME.train`` does it, on the built-in task, of fewer episodes."""
+    name, *options = command.split()
     method = load_algorithm(name)
-    config = resolve(method, [*SMALL, f"trainer.run_dir={tmp_path / 'run'}"])
+    config = resolve(method, [*SMALL, *options, f"trainer.run_dir={tmp_path / 'run'}"])
     Trainer(config, method(config.algorithm)).run()
     (row,) = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert all(math.isfinite(value) for value in row.values())
     assert row["grad_norm"] > 0
     assert row["groups/kept"] == 2
     assert row["infra_errors"] == 0
+    assert row.get("credit/unknown", 0) == 0  # shapley: every reply's changes were run
+    assert row.get("credit/diff_tokens", 1) > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,6 +173,7 @@ def random_groups(seed: int, changes: bool = False) -> list[list[Trajectory]]:
             prompt, turns = rng.integers(4, 132, 3).tolist(), []
             for t in range(rng.integers(1, 4)):
                 response = rng.integers(4, 132, rng.integers(2, LIMIT + 1)).tolist()
+                kind = rng.choice(["a", "b"]) if t else ""
                 turns.append(
                     Turn(
                         prompt_ids=np.array(prompt),
@@ -116,9 +181,9 @@ def random_groups(seed: int, changes: bool = False) -> list[list[Trajectory]]:
                         logprobs=np.zeros(len(response), dtype=np.float32),
                         token_ends=np.arange(1, len(response) + 1),
                         reply=rng.choice([b"x", b"y"]),
-                        observation="",
+                        observation={"a": f"{t} tests pass, all of them", "b": f"{t} tests fail"}.get(kind, "the task"),
                         reward=float(rng.choice([0.0, 0.15, 1.0])),
-                        state_before=f"{t}{rng.choice(['a', 'b']) if t else ''}",
+                        state_before=f"{t}{kind}",
                         diff=Diff(),
                         truncated=len(response) == LIMIT and bool(rng.integers(2)),
                     )
@@ -151,13 +216,40 @@ def logprobs(net, turn: Turn) -> torch.Tensor:
     return distributions(net, turn)[torch.arange(len(turn.response_ids)), torch.tensor(turn.response_ids)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_gradient_equals_the_slow_formula(name, seed, model, tmp_path):
+def head(width: int) -> torch.Tensor:
+    """Weights of a critic that has learned something: from 0, where it starts, no gradient would reach its body."""
+    return torch.from_numpy(np.random.default_rng(7).normal(0, 0.3, (1, width)))
+
+
+def critic_loss(net, groups: list[list[Trajectory]], plain: list[slow.Group], targets: list[float]) -> torch.Tensor:
+    """Half the mean squared error, of the values as they are or held within .2 of the old ones, where that is worse."""
+    found, weights = [], head(net.config.hidden_size)[0]
+    for turn in (turn for group in groups for own in group for turn in own.turns):
+        ids = torch.tensor([*turn.prompt_ids.tolist(), *turn.response_ids.tolist()])
+        found.append((net.base_model(ids[None]).last_hidden_state[0] @ weights)[len(turn.prompt_ids) - 1 : -1])
+    new, old = torch.cat(found), torch.tensor([v for turn in variants.turns(plain) for v in turn.values])
+    held, right = old + (new - old).clamp(-0.2, 0.2), torch.tensor(targets)
+    worse = (held - right).square() > (new - right).square()
+    assert 0 < int(worse.sum()) < len(new)
+    return torch.where(worse, held - right, new - right).square().mean() / 2
+
+
+def assert_gradients(model, right) -> None:
+    wanted = {key: parameter.grad for key, parameter in right.named_parameters() if parameter.grad is not None}
+    assert max(float(gradient.abs().max()) for gradient in wanted.values()) > 1e-4
+    for key, parameter in model.named_parameters():
+        assert float((parameter.grad.double() - wanted[key]).abs().max()) < 1e-6, key
+
+
+@pytest.mark.parametrize(("seed", "form"), [*((0, name) for name in NAMES), *((1, form) for form in FORMS)])
+def test_the_gradient_equals_the_slow_formula(seed, form, model, tmp_path):
     """Old, reference and value numbers are drawn, so that ratios differ from 1 and clips bite."""
+    own, name = FORMS[form], FORMS[form].name
     algorithm, config = configured(
-        name, model, tmp_path / "run", rollout__max_response_tokens=LIMIT, optim__grad_clip=math.inf
+        own, model, tmp_path / "run", rollout__max_response_tokens=LIMIT, optim__grad_clip=math.inf
     )
+    if name == "didpo":
+        algorithm.judge = Judge(lambda task_id: {"a.py": b""}, lambda task_id, files: variants.score(files["a.py"]))
     groups = random_groups(seed, changes=name == "didpo")
     rng = np.random.default_rng(seed + 100)
     net = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float64)
@@ -177,34 +269,39 @@ def test_the_gradient_equals_the_slow_formula(name, seed, model, tmp_path):
                     key = (turn.reward, turn.state_before, turn.reply.decode(), new.tolist())
                     made.append(slow.T(*key, old.tolist(), ref.tolist(), values.tolist(), turn.truncated))
                     made[-1].block = next((hunk.text for file in turn.diff.files for hunk in file.hunks), b"")
+                    made[-1].observation = turn.observation
                 plain[-1].append(made)
     flat = {
-        field: np.array([x for g in plain for own in g for turn in own for x in getattr(turn, of)], dtype=np.float32)
-        for field, of in (("old_logprobs", "old"), ("ref_logprobs", "ref"), ("values", "values"))
+        key: np.array([x for turn in variants.turns(plain) for x in getattr(turn, of)], dtype=np.float32)
+        for key, of in (("old_logprobs", "old"), ("ref_logprobs", "ref"), ("values", "values"))
     }
 
     if config.rollout.overlong_share:
         rewards.punish_overlong(groups, config.rollout)
     rows = rewards.uncredited_rows(groups)
-    for field, numbers in flat.items():
-        rows = with_tokens(rows, field, numbers)
+    for key, numbers in flat.items():
+        rows = with_tokens(rows, key, numbers)
     rewards.set_penalties_and_values(groups, rows, config)
     credited = list(zip(groups, credits(algorithm, groups), strict=True))
     rows = with_tokens(rows, "advantages", tokens_of(rows_of_groups(credited), "advantages"))
     if config.critic.enabled:
-        targets = [own for _, credit in credited for trajectory in credit.returns for own in trajectory]
+        targets = [turn for _, credit in credited for trajectory in credit.returns for turn in trajectory]
         rows = with_tokens(rows, "returns", np.concatenate(targets))
     config.model.dtype = "float64"  # not a setting; the formulas are compared, not the rounding
     worker = PolicyWorker(config)
+    if config.critic.enabled:
+        with torch.no_grad():
+            worker._critic.head.weight.copy_(head(net.config.hidden_size))
     worker.update([rows[:3], rows[3:]], Denominators(float(len(flat["values"])), float(len(rows))), 0.0)
 
-    slow.punish(name, plain, LIMIT)
-    credit = slow.advantages(name, plain)
-    assert name != "didpo" or credit != slow.advantages("grpo", plain), "blocks are shared, and count"
+    slow.punish(own.losses or name, plain, LIMIT)
+    credit = own.slow(plain)
+    usual = {"didpo": "grpo"}.get(name, name)
+    assert form == usual or credit != slow.advantages(usual, plain), "the form makes a difference"
     fast = tokens_of(rows, "advantages")
-    assert fast == pytest.approx([a for g in credit for own in g for turn in own for a in turn], abs=1e-5)
+    assert fast == pytest.approx([a for g in credit for trajectory in g for turn in trajectory for a in turn], abs=1e-5)
     loss = torch.zeros((), dtype=torch.float64)
-    for group, of_group in zip(groups, slow.coefficients(name, plain, credit), strict=True):
+    for group, of_group in zip(groups, slow.coefficients(own.losses or name, plain, credit), strict=True):
         for trajectory, of_trajectory in zip(group, of_group, strict=True):
             for turn, of_turn in zip(trajectory.turns, of_trajectory, strict=True):
                 loss = loss + (torch.tensor(of_turn, dtype=torch.float64) * logprobs(net, turn)).sum()
@@ -212,7 +309,9 @@ def test_the_gradient_equals_the_slow_formula(name, seed, model, tmp_path):
                 entropy = -(every.exp() * every).sum()
                 loss = loss - slow.ENTROPY.get(name, 0.0) * entropy / len(flat["values"])
     loss.backward()
-    right = dict(net.named_parameters())
-    assert max(float(p.grad.abs().max()) for p in right.values()) > 1e-4
-    for key, parameter in worker._model.named_parameters():
-        assert float((parameter.grad.double() - right[key].grad).abs().max()) < 1e-6, key
+    assert_gradients(worker._model, net)
+    if config.critic.enabled:
+        net.zero_grad()
+        keys = {"gamma": 1.0, "lam": 1.0} | own.options
+        critic_loss(net, groups, plain, variants.critic_targets(plain, **keys)).backward()
+        assert_gradients(worker._critic.body, net.base_model)
