@@ -69,6 +69,8 @@ class SWEBench(Benchmark):
             raise ValueError(f"timeout={timeout}: needs more than 0 seconds")
         if mode not in MODES:
             raise ValueError(f"mode={mode!r} is unknown; there are: {', '.join(MODES)}")
+        if image and mode != "docker":
+            raise ValueError(f"image={image!r} has a meaning in mode='docker' only")
         self.name, self.source, self.mode = name, rows, mode
         self.cache = home() if cache is None else Path(cache).expanduser()
         self.repositories = Repositories(repositories, self.cache, url)

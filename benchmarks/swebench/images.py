@@ -30,7 +30,6 @@ _STRIP = f"""cd {BASE} && rm -rf .git && for file in "$@"; do
     rm -f -- "$file" "$(dirname "$file")/__pycache__/$(basename "$file" .py)".*
 done"""
 _TAG = "codegym-swebench"
-_SWEBENCH = "swebench/sweb.eval.x86_64.{owner}_1776_{name}:latest"
 _READ = """
 import base64, json, os, sys
 found, executable = {}, []
@@ -55,11 +54,12 @@ def name_of(row: Row, pattern: str = "") -> str:
 
     Raises ValueError for a pattern that holds something else.
     """
-    owner, _, name = row.instance_id.lower().partition("__")
-    if not pattern and row.image:
-        return row.image
+    known = row.instance_id.lower()
+    if not pattern:
+        return row.image or f"swebench/sweb.eval.x86_64.{known.replace('__', '_1776_')}:latest"
+    owner, _, name = known.partition("__")
     try:
-        return (pattern or _SWEBENCH).format(instance_id=row.instance_id.lower(), owner=owner, name=name)
+        return pattern.format(instance_id=known, owner=owner, name=name)
     except (LookupError, ValueError):
         raise ValueError(f"image={pattern!r}: it may hold {{instance_id}}, {{owner}} and {{name}}") from None
 

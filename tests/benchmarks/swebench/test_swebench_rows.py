@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.swebench import recipes
+from benchmarks.swebench.benchmark import SWEBench
 from benchmarks.swebench.ids import Book, judge, plain
 from benchmarks.swebench.images import name_of
 from benchmarks.swebench.recipes import RecipeError, recipe_for
@@ -73,6 +74,8 @@ def test_names_of_images():
     assert (name_of(own), name_of(own, "me/{instance_id}")) == ("x/y:z", "me/a__b-1")
     with pytest.raises(ValueError, match=r"may hold \{instance_id\}, \{owner\} and \{name\}"):
         name_of(plain, "me/{id}")
+    with pytest.raises(ValueError, match="mode='docker' only"):
+        SWEBench("swe-lite", rows="rows.jsonl", image="me/{instance_id}")
 
 
 SMITH = {
