@@ -32,6 +32,7 @@ PRINTED = "printed"  # a recipe's runner
 WORK = "/box/work"  # where a sandbox's workspace is
 _START, _END = ">>>>> Start Test Output", ">>>>> End Test Output"
 _HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+_ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])")  # colours, moves, titles
 _SET_UP_S = 300.0  # for copying the image's built files, beyond the tests' time
 
 
@@ -125,8 +126,12 @@ def run_printed(plan: Plan, environment: Environment, workspace: Workspace, *, t
 
 
 def read_log(row: Row, log: str, token: str, *, timed_out: bool = False) -> Run:
-    """What a log says of the row's tests: what was printed between the marks, by swebench's parser."""
-    parts = re.split(rf"^{token}$", log, flags=re.M)
+    """What a log says of the row's tests: what was printed between the marks, by swebench's parser.
+
+    Colours are left out, so a status is found whether or not the tests' tools took the pipe for a terminal. A status
+    word that a newline cuts is none, and its test has no record.
+    """
+    parts = re.split(rf"^{token}$", _ESCAPE.sub("", log), flags=re.M)
     between = parts[1] if len(parts) > 1 else ""
     ended = len(parts) == 3
     seen = {str(name): str(status) for name, status in parser_of(row)(between, row).items()}

@@ -6,6 +6,19 @@
 from __future__ import annotations
 
 from tests.benchmarks.swebench.conftest import BASE
+from tests.benchmarks.swebench.reaching import (
+    ADDED,
+    BUILD,
+    CODES,
+    FOUND,
+    GETATTRIBUTE,
+    HOOK_FUNCTION,
+    ITEMS,
+    MARKED,
+    POPPED,
+    RUNTEST,
+    STASHED,
+)
 
 _CORE = BASE["calc/core.py"]
 
@@ -152,24 +165,6 @@ for plugin in config.pluginmanager.get_plugins():
                     pass
 """
 )
-_ITEMS = """
-import sys
-frame = sys._getframe()
-while frame is not None:
-    session = getattr(frame.f_locals.get("item"), "session", None)
-    if session is not None:
-        for item in session.items:
-            item.obj = lambda *args, **kwargs: None
-        break
-    frame = frame.f_back
-"""
-_CODES = """
-import sys
-for frame in [sys._getframe(2)]:
-    for name, value in frame.f_globals.items():
-        if name.startswith("test_"):
-            value.__code__ = (lambda pair=None: None).__code__
-"""
 _TRACE = """
 import sys
 def trace(frame, event, argument):
@@ -192,92 +187,6 @@ def run(self, result=None):
     result.addSuccess(self)
     result.stopTest(self)
 unittest.TestCase.run = run
-"""
-# What is on the stack below a call of the package: ``found(name)`` is the first local variable of that name.
-_FOUND = """
-import sys
-def found(name):
-    frame = sys._getframe()
-    while frame is not None:
-        if name in frame.f_locals:
-            return frame.f_locals[name]
-        frame = frame.f_back
-"""
-_RUNTEST = """
-for item in found("item").session.items:
-    if hasattr(item.module, "add"):
-        item.runtest = lambda: None
-"""
-_HOOK_FUNCTION = """
-item = found("item")
-if hasattr(item.module, "add"):
-    for impl in item.config.hook.pytest_pyfunc_call.get_hookimpls():
-        if impl.plugin_name == "python":
-            plain = impl.function
-            impl.function = lambda pyfuncitem: hasattr(pyfuncitem.module, "add") or plain(pyfuncitem)
-            impl.argnames = ("pyfuncitem",)
-"""
-_MARKED = "found('item').add_marker('xfail')"
-_STASHED = """
-import _pytest.skipping as s
-key = getattr(s, "xfailed_key", None) or s.XFAILED_KEY
-kind = getattr(s, "Xfailed", None) or s.Xfail
-found("item").stash[key] = kind("", True, False, None)
-"""
-_POPPED = """
-import sys, pluggy._result as r
-marked = set()
-old = r.Result.get_result
-def new(self):
-    frame = sys._getframe(1)
-    call, item, report = (frame.f_locals.get(name) for name in ("call", "item", "report"))
-    if call is not None and item is not None and getattr(item, "nodeid", "") in marked:
-        call.excinfo = None
-    got = old(self)
-    if call is not None and item is not None and getattr(item, "nodeid", "") in marked and hasattr(got, "outcome"):
-        got.outcome, got.longrepr = "passed", None
-    return got
-r.Result.get_result = new
-def mark():
-    frame = sys._getframe(1)
-    while frame is not None:
-        if "item" in frame.f_locals:
-            marked.add(frame.f_locals["item"].nodeid)
-        frame = frame.f_back
-"""
-_JUMP = """
-import sys
-test = sys._getframe(2)
-def trace(frame, event, argument):
-    if frame is test and event == "line":
-        sys.settrace(None)
-        frame.f_lineno = frame.f_lineno
-    return trace
-test.f_trace = trace
-sys.settrace(trace)
-"""
-_GETATTRIBUTE = """
-import unittest
-def get(self, name):
-    value = object.__getattribute__(self, name)
-    if name == "assertEqual" and type(self).__name__ == "Checks":
-        return lambda *args: None
-    return value
-unittest.TestCase.__getattribute__ = get
-"""
-_BUILD = """
-import builtins
-plain = builtins.__build_class__
-def build(body, name, *rest, **named):
-    made = plain(body, name, *rest, **named)
-    if name == "Checks":
-        CHANGE
-    return made
-builtins.__build_class__ = build
-"""
-_ADDED = """
-result = found("result")
-result.addFailure = lambda test, error: result.addSuccess(test) if hasattr(test, "test_words") else None
 """
 
 BOTH: dict[str, dict[str, str | None]] = {
@@ -357,13 +266,13 @@ PYTEST: dict[str, dict[str, str | None]] = {name: BOTH[name] for name in _IN_PRO
     "the recorder's closure": _call(_CLOSURE),
     "the recorder called": _call(_RECORDER),
     "the recorder's own code": _call(_CODE),
-    "the items' functions replaced": _call(_ITEMS),
-    "the tests' code replaced": _call(_CODES),
-    "the items' runtest replaced": _call(_FOUND + _RUNTEST),
-    "a hook's function replaced": _call(_FOUND + _HOOK_FUNCTION),
-    "marked as an expected failure in a call": _wrong(_FOUND + _MARKED),
-    "an expected failure in the item's stash": _wrong(_FOUND + _STASHED),
-    "pluggy's results": {"calc/core.py": _POPPED + _wrong("mark()")["calc/core.py"]},
+    "the items' functions replaced": _call(ITEMS),
+    "the tests' code replaced": _call(CODES),
+    "the items' runtest replaced": _call(FOUND + RUNTEST),
+    "a hook's function replaced": _call(FOUND + HOOK_FUNCTION),
+    "marked as an expected failure in a call": _wrong(FOUND + MARKED),
+    "an expected failure in the item's stash": _wrong(FOUND + STASHED),
+    "pluggy's results": {"calc/core.py": POPPED + _wrong("mark()")["calc/core.py"]},
     "the session told to stop": _call(_CONFIG + "\nimport pytest\npytest.exit('done', returncode=0)"),
 }
 UNITTEST = BOTH | {
@@ -378,20 +287,20 @@ UNITTEST = BOTH | {
     "failures called successes": _load(
         "import unittest\nunittest.TestResult.addFailure = lambda self, test, e: self.addSuccess(test)"
     ),
-    "a failure called expected": _call(_FOUND + 'found("outcome").expecting_failure = True'),
-    "a kind of equality": _call(_FOUND + 'found("self").addTypeEqualityFunc(int, lambda *args, **named: None)'),
+    "a failure called expected": _call(FOUND + 'found("outcome").expecting_failure = True'),
+    "a kind of equality": _call(FOUND + 'found("self").addTypeEqualityFunc(int, lambda *args, **named: None)'),
     "an assertion of the tests' class": _call(
-        _FOUND + 'kind = type(found("self"))\nkind._baseAssertEqual = lambda *args, **named: None'
+        FOUND + 'kind = type(found("self"))\nkind._baseAssertEqual = lambda *args, **named: None'
     ),
-    "the result's own attributes": _call(_FOUND + _ADDED),
-    "attributes read through another": _load(_GETATTRIBUTE),
+    "the result's own attributes": _call(FOUND + ADDED),
+    "attributes read through another": _load(GETATTRIBUTE),
     "methods replaced when their class is built": _load(
-        _BUILD.replace(
+        BUILD.replace(
             "CHANGE", "made.test_add = lambda self: None\n        made.test_words.__code__ = made.test_add.__code__"
         )
     ),
     "methods declared expected failures": _load(
-        _BUILD.replace(
+        BUILD.replace(
             "CHANGE",
             "made.test_add.__unittest_expecting_failure__ = made.test_words.__unittest_expecting_failure__ = True",
         )

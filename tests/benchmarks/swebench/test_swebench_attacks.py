@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from textwrap import indent
 
 import pytest
 
@@ -10,6 +11,7 @@ from benchmarks.base import Grade
 from benchmarks.swebench.benchmark import SWEBench
 from tests.benchmarks.swebench.attacks import PYTEST, UNITTEST
 from tests.benchmarks.swebench.conftest import FIXED, changed
+from tests.benchmarks.swebench.twins import TWINS
 
 FOUR, UNIT = "fixture__calc-4", "fixture__calc-u"
 ATTACKS = {(FOUR, name): files for name, files in PYTEST.items()}
@@ -34,7 +36,29 @@ HONEST: dict[str, dict[str, str | None]] = {
 }
 
 
-HABITS = {(name, habit): {**FIXED, **files} for name in (FOUR, UNIT) for habit, files in HONEST.items()}
+def by_code(attacks: dict[str, dict[str, str | None]]) -> list[str]:
+    """The attacks that only change the code of the package."""
+    return [name for name, files in attacks.items() if set(files) == {"calc/core.py"} and files["calc/core.py"]]
+
+
+def twins(names: list[str]) -> dict[str, str | None]:
+    """A right package that does what these twins do, when it is loaded and when it is first called."""
+    parts = [f"def twin_{at}():\n{indent(TWINS[name], '    ')}\n\n\n" for at, name in enumerate(names)]
+    calls = "def twins():\n" + "".join(f"    twin_{at}()\n" for at in range(len(names)))
+    added = FIXED["calc/core.py"].replace("return a +", "CALLED or CALLED.append(twins())\n    return a +")
+    return {"calc/core.py": "".join(parts) + f"{calls}\n\ntwins()\nCALLED = []\n\n\n{added}"}
+
+
+# What twins do goes together, so they share a grade: an attack by files has its files under a right package.
+_APART = ("a folder where the hidden test goes", "a file where the tests' folder goes", "the whole package removed")
+TOGETHER: dict[tuple[str, str], dict[str, str | None]] = {}
+for _row, _attacks in ((FOUR, PYTEST), (UNIT, UNITTEST)):
+    _code = by_code(_attacks)
+    TOGETHER[_row, "by code"] = twins(_code)
+    _files = [name for name in _attacks if name not in (*_code, *_APART)]
+    TOGETHER[_row, "by files"] = {path: text for name in _files for path, text in _attacks[name].items()} | dict(FIXED)
+TOGETHER |= {(FOUR, f"right, and {name}"): PYTEST[name] | FIXED for name in _APART[:2]}
+HABITS = {(name, habit): {**FIXED, **files} for name in (FOUR, UNIT) for habit, files in HONEST.items()} | TOGETHER
 _NAMES = [f"{name[-1]}-{what}" for name, what in (*ATTACKS, *HABITS)]
 
 
@@ -48,6 +72,10 @@ def grades(bench: SWEBench) -> dict[tuple[str, str], Future[Grade]]:
 
     with ThreadPoolExecutor(2) as pool:
         return {key: pool.submit(grade, key[0], files) for key, files in (ATTACKS | HABITS).items()}
+
+
+def test_every_attack_by_code_has_a_twin() -> None:
+    assert set(TWINS) == {*by_code(PYTEST), *by_code(UNITTEST)}
 
 
 @pytest.mark.parametrize("key", ATTACKS, ids=_NAMES[: len(ATTACKS)])

@@ -11,19 +11,21 @@ import re
 import sysconfig
 import tarfile
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from benchmarks.base import reference
+from benchmarks.base import Grade, reference
 from benchmarks.swebench import images
 from benchmarks.swebench.benchmark import SWEBench
 from codegym.workspace import EpisodeFiles
 from sandbox import SandboxUnavailable
-from tests.benchmarks.swebench.attacks import PYTEST
+from tests.benchmarks.swebench.attacks import PYTEST, UNITTEST
 from tests.benchmarks.swebench.conftest import World, changed, git, options
 
-FIVE = "fixture__calc-5"
+FOUR, FIVE, UNIT = "fixture__calc-4", "fixture__calc-5", "fixture__calc-u"
+ALL = os.environ.get("CODEGYM_TEST_DOCKER") == "all"  # every attack: a container each, one or two minutes
 
 
 def _tar(clone: Path) -> bytes:
@@ -63,37 +65,62 @@ def docker_bench(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iter
         try:
             container.put_archive("/", _tar(clone))
             container.commit("fixture/calc", "latest")
+            names = ["fixture/calc:latest"]
+            for row in (FOUR, UNIT):  # which name no image: swebench's names
+                names.append(f"swebench/sweb.eval.x86_64.{row.replace('__', '_1776_')}:latest")
+                assert api.images.get(names[0]).tag(*names[-1].split(":"))
         finally:
             daemon.remove(container)
         yield SWEBench("swe-lite", **{**options(world), "mode": "docker", "repositories": None})
         tag = images.prepared("fixture/calc:latest")
         images.prepared.cache_clear()
-        for name in (tag, "fixture/calc:latest"):
+        for name in (tag, *names):
             api.images.remove(name, force=True)
 
 
-def test_gold_resolves_and_empty_does_not(docker_bench: SWEBench):
-    task = docker_bench.task(FIVE)
-    assert not docker_bench.grade(task, task.workspace).resolved
+@pytest.mark.parametrize("row", [FOUR, FIVE, UNIT])
+def test_gold_resolves_and_empty_does_not(docker_bench: SWEBench, row: str):
+    task = docker_bench.task(row)
+    empty = docker_bench.grade(task, task.workspace)
+    assert (empty.resolved, empty.infra_error) == (False, None)
+    assert [status for status in empty.tests.values() if status == "passed"] == ["passed"]
     gold = docker_bench.grade(task, reference(task) or {})
     assert gold.resolved, (gold.details, gold.infra_error)
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "root conftest",
-        "exit at import",
-        "the supervisor's output",
-        "everything killed",
-        "records without the key",
-        "test functions not called",
-        "the hidden test file written",
-    ],
-)
-def test_attack(docker_bench: SWEBench, attack: str):
-    task = docker_bench.task(FIVE)
-    grade = docker_bench.grade(task, changed(task, PYTEST[attack]))
+# One of each kind; natively all are tried (test_swebench_attacks.py), and here, too, if asked for.
+SOME = {
+    (FIVE, "root conftest"),
+    (FIVE, "exit at import"),
+    (FIVE, "the supervisor's output"),
+    (FIVE, "everything killed"),
+    (FIVE, "records without the key"),
+    (FIVE, "test functions not called"),
+    (FIVE, "the hidden test file written"),
+    (FIVE, "the items' runtest replaced"),
+    (UNIT, "a failure called expected"),
+    (UNIT, "successes told by hand"),
+    (UNIT, "the supervisor killed"),
+}
+EVERY = [(FIVE, name) for name in PYTEST] + [(UNIT, name) for name in UNITTEST]
+CHOSEN = [each for each in EVERY if ALL or each in SOME]
+
+
+@pytest.fixture(scope="module")
+def grades(docker_bench: SWEBench) -> dict[tuple[str, str], Future[Grade]]:
+    """The verdicts, two containers at a time."""
+
+    def grade(row: str, name: str) -> Grade:
+        task = docker_bench.task(row)
+        return docker_bench.grade(task, changed(task, (PYTEST if row == FIVE else UNITTEST)[name]))
+
+    with ThreadPoolExecutor(2) as pool:
+        return {each: pool.submit(grade, *each) for each in CHOSEN}
+
+
+@pytest.mark.parametrize("attack", CHOSEN, ids=[f"{row[-1]}-{name}" for row, name in CHOSEN])
+def test_attack(grades: dict[tuple[str, str], Future[Grade]], attack: tuple[str, str]):
+    grade = grades[attack].result()
     assert (grade.resolved, grade.infra_error) == (False, None)
 
 
@@ -141,5 +168,5 @@ def parse(log: str, spec: object) -> dict[str, str]:
 
 
 def test_a_missing_image_is_named(world: World):
-    row = SWEBench("swe-lite", **options(world)).row("fixture__calc-4")
+    row = SWEBench("swe-lite", **options(world)).row(FOUR)
     assert images.name_of(row) == "swebench/sweb.eval.x86_64.fixture_1776_calc-4:latest"

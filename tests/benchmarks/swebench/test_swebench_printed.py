@@ -90,6 +90,15 @@ def test_a_log_is_read_between_its_marks() -> None:
     assert to_grade(row, missing).tests["TestAdd"] == "error"
 
 
+def test_colours_are_left_out_and_a_cut_word_is_no_status() -> None:
+    row = read_row(RAW)
+    coloured = LOG.replace("--- PASS", "\x1b[1;32m--- PASS\x1b[0m").replace("TestMul", "\x1b]0;title\x07TestMul\x1b[K")
+    assert read_log(row, coloured, "TOKEN").status == read_log(row, LOG, "TOKEN").status
+    cut = read_log(row, LOG.replace("--- PASS: TestAdd", "--- PA\nSS: TestAdd"), "TOKEN")
+    assert cut.status["TestAdd"] is None
+    assert not to_grade(row, cut).resolved
+
+
 def test_a_run_that_did_not_come_to_its_end() -> None:
     row = read_row(RAW)
     cut = read_log(row, LOG.rpartition("TOKEN")[0], "TOKEN")
