@@ -34,7 +34,10 @@ class Grpo:
 
     ``process`` (section 4.1.3): A(i, t, k) = sum over t' >= t of (r(i, t') - mean r) / std r, where mean and std are
     over the rewards of all turns of the group, as in the paper. Bias: every further turn costs mean r, so where the
-    policy decides when to stop, - mean r times the gradient of the expected number of turns is added to the true one.
+    policy decides when to stop, - mean r times the gradient of the expected number of turns is added to the true one
+    in large groups. With few trajectories the true one is shrunk besides: in A14 of tests/known_answers (mean r .92,
+    true gradient -.17 and -.34 for stopping at the first and the second turn, +.19 and 0 added) by another .06 of
+    the second with G = 3, .03 with 6, .02 with 12.
     """
 
     name = "grpo"

@@ -38,6 +38,11 @@ class Ppo:
     d(k) = r(k) - beta KL(k) + gamma V(k + 1) - V(k), A(k) = sum over k' >= k of (gamma lambda)^(k' - k) d(k'), over the
     sampled tokens of the whole trajectory: observations are cut out, V after the last token is 0. The critic learns
     A + V. The KL in the reward is InstructGPT's (2203.02155, eq. 2).
+
+    Bias: none with gamma = lambda = 1, whatever the critic says, since it sees no token that it judges. With a smaller
+    lambda a token's expected advantage is off by (1 - lambda) times the critic's error before the next token, and
+    lambda times that of the one after, and so on. ``whiten`` takes off the step's mean, of which the token's own
+    advantage is a part, as in REINFORCE++.
     """
 
     name = "ppo"

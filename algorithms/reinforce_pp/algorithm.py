@@ -38,9 +38,11 @@ class ReinforcePp:
     to mean 0 and deviation 1 (ddof=1) over all sampled tokens of the step. Observations are no steps: the return
     crosses them undiscounted. With ``baseline`` the group's mean return is subtracted first.
 
-    Bias: the step's mean is a baseline that contains the token's own return, a share of one trajectory in all of the
-    step's. It does not depend on the turn, so a policy that decides when to stop is not misled (the bias of baselines
-    per turn), but tokens, not trajectories, are counted, as in the paper.
+    Bias: the step's mean contains the token's own return, and counts tokens, not trajectories, as in the paper. Where
+    a policy stops after one or two turns of equal length (A14 of tests/known_answers), the expected gradient is .73 of
+    the true one at the first turn and .62 at the second with 3 trajectories a step, .88 and .81 with 6, .97 and .95
+    with 24: it is short by about .7 and 1.2 over their number, so its direction turns a little. With ``baseline`` and
+    one group a step all turns get (G - 1) / G of the truth. The deviation scales all tokens alike.
     """
 
     name = "reinforce_pp"

@@ -1,8 +1,8 @@
 """``place``: a trajectory against all that came to the same place, whatever they wrote there.
 
 A_D(i) = R(i) - mean of R over the trajectories that had the place before them, those that left it alone included. The
-baseline does not depend on the action, so the direction is unbiased; per place it says what the episode's advantage
-says, but about trajectories that began alike.
+baseline does not depend on the action but for the trajectory's own share of it, so the expected gradient is the true
+one times (n - 1) / n of n trajectories; it says what the episode's advantage says, about trajectories that began alike.
 """
 
 from __future__ import annotations

@@ -8,6 +8,11 @@ The indicators are centred within their place, so beta is the variant's effect a
 A ridge (Hoerl and Kennard 1970) of strength ``ridge`` shrinks effects to 0, rare variants most: with G trajectories
 there are more variants than returns. It is chosen among :data:`RIDGES` by the error in foreseeing each trajectory from
 the others, which for a ridge has a closed form (Allen's PRESS, 1974).
+
+Bias: for two independent choices the expected gradient points along the true one to within 2 %, but the ridge shortens
+it: .44 of its length at G = 4 and .77 at G = 8 where returns add up over places, .33 and .56 where only all together
+pay (enumerated in tests/algorithms/test_biases.py). Tokens that keep A_E are not shortened with it, so the gradient of
+all tokens turns: docs/credit.md measures its angle.
 """
 
 from __future__ import annotations
