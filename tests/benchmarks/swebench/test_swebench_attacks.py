@@ -91,7 +91,7 @@ def test_honest(grades: dict[tuple[str, str], Future[Grade]], key: tuple[str, st
 
 
 def test_what_one_process_cannot_hide(bench: SWEBench):
-    """A limit, and docs/swebench.md says so: frame and file of the test that calls the function hold what it expects."""
+    """A limit, and docs/swebench.md says so: the frame and the file of a calling test hold what it expects."""
     looks = "import linecache, re, sys\n\n\ndef add(a, b):\n    frame = sys._getframe(1)\n"
     looks += "    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)\n"
     looks += "    return int(re.search(r'== (\\d+)', line)[1])\n\n\ndef mul(a, b):\n    return a * b\n"
