@@ -1,6 +1,7 @@
 """Where data sets lie, and how to say that one does not.
 
-Nothing is downloaded here. A data set is looked for at the path that the user gave, else in the folder
+Nothing is downloaded here (only SWE-bench gets rows and clones when they are first used, unless it is told where they
+are: :mod:`benchmarks.swebench`). A data set is looked for at the path that the user gave, else in the folder
 ``$CODEGYM_HOME`` (``~/.cache/codegym`` if unset); a missing one is an error with the command that gets it::
 
     rows = read_rows(find("mbpp", "mbpp.jsonl", path, get="codegym fetch mbpp"))
