@@ -239,6 +239,12 @@ def _correction(gap: Tensor, config: LossConfig, share: Share) -> tuple[Tensor, 
     return weight, metrics | {"engine/weight": share(weight)}
 
 
+def engine_metrics(gap: Tensor, config: LossConfig) -> dict[str, float]:
+    """The ``engine/*`` of :func:`policy_loss` for the gaps [N] of a step's tokens, where there is no loss."""
+    mask = torch.ones(1, len(gap), dtype=torch.bool)
+    return _correction(gap[None], config, Share(mask, denominators([mask])))[1]
+
+
 def _ratio(log_ratio: Tensor, mask: Tensor, level: str) -> Tensor:
     if level == "sequence":
         mean = log_ratio.sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)

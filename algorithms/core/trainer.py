@@ -134,6 +134,9 @@ class Trainer:
                 trained |= workers.policy.update(rows, step)
             with self._phase(step, "sync"):
                 workers.sync()
+        elif dropped := rewards.uncredited_rows([groups.sampled]):
+            with self._phase(step, "prepare"):
+                trained |= workers.policy.engine_metrics(dropped)
         values = _step_metrics(groups, credited) | trained
         timing = metrics.seconds(self._timing | groups.timing | {"timing/step": time.perf_counter() - began})
         self._folder.append("metrics", {"step": step, **values})

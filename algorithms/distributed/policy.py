@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algorithms.core.batch import Row, plan
+from algorithms.core.batch import Row, plan, tokens_of
 from algorithms.core.config import Config
-from algorithms.core.losses import add_up, denominators
+from algorithms.core.losses import add_up, denominators, engine_metrics
 from algorithms.distributed.handles import Handle
 
 
@@ -59,6 +59,12 @@ class Policy:
         if rows[0].values is None and config.critic.enabled:
             rows = self._with(rows, "values", "values")
         return rows
+
+    def engine_metrics(self, rows: Sequence[Row]) -> dict[str, float]:
+        """How far engine and policy are apart, for rows that are not trained on: ``engine/*`` as :meth:`update`'s."""
+        rows = self._with_logprobs(rows, "old_logprobs", reference=False)
+        gap = tokens_of(rows, "old_logprobs") - tokens_of(rows, "engine_logprobs")
+        return engine_metrics(torch.from_numpy(gap), self._config.loss)
 
     def _optimiser_step(self, rows: Sequence[Row], step: int) -> dict[str, float]:
         total = denominators(torch.from_numpy(row.mask[None, 1:]) for row in rows)

@@ -145,12 +145,13 @@ def test_infra_errors_are_counted_and_never_learned_from(model, tmp_path) -> Non
 
 
 def test_a_step_that_teaches_nothing_changes_nothing(model, tmp_path) -> None:
-    """All groups dropped: the step is logged and the weights stay."""
+    """All groups dropped: the step is logged, engine and trainer are compared, and the weights stay."""
     equal = {"reward": 0.5}
     config = make_config(model, tmp_path / "run", env__kwargs=equal, rollout__dynamic_sampling=True, trainer__steps=2)
     Trainer(config, Relative()).run()
     logged = rows(tmp_path / "run" / "metrics.jsonl")
     assert [(row["groups/kept"], row["groups/dropped"]) for row in logged] == [(0, 6), (0, 6)]
+    assert all(0 < row["engine/gap"] <= row["engine/gap_max"] < 1e-4 and row["engine/corrected"] == 0 for row in logged)
     start = AutoModelForCausalLM.from_pretrained(model)
     end = AutoModelForCausalLM.from_pretrained(tmp_path / "run" / "checkpoints" / "step_000002")
     assert all(torch.equal(a, b) for a, b in zip(start.parameters(), end.parameters(), strict=True))

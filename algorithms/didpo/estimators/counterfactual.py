@@ -2,7 +2,8 @@
 
 A_D(c) = v(all changes) - v(all but c), v being the score of the workspace. It is exact for the reply as it is, and
 blind where two changes only work, or fail, together: each of two alternatives is worth nothing, and of three wrong
-functions under an all-or-nothing score no single one matters.
+functions under an all-or-nothing score no single one matters. A_D is for the tokens that write the change; those that
+name its place keep A_E.
 """
 
 from __future__ import annotations

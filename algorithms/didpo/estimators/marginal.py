@@ -8,6 +8,9 @@ A trajectory's own return is part of its variant's mean. Left out, variants writ
 noisy value (docs/didpo.md has figures); left in, it costs length: for choices made independently the expected gradient
 points along the true one to within 3 % but has .46 of its length at G = 4 and .65 at G = 8, of which the place's mean
 takes 1 / G and the rest is the shrinkage (enumerated in tests/algorithms/test_biases.py).
+
+A_D is for the tokens that write the variant; those that name the place keep A_E, which alone says what is gained by
+leaving a place alone, a variant without tokens of its own.
 """
 
 from __future__ import annotations

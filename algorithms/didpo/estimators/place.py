@@ -3,6 +3,7 @@
 A_D(i) = R(i) - mean of R over the trajectories that had the place before them, those that left it alone included. The
 baseline does not depend on the action but for the trajectory's own share of it, so the expected gradient is the true
 one times (n - 1) / n of n trajectories; it says what the episode's advantage says, about trajectories that began alike.
+A_D is for the tokens that write what is put there; those that name the place keep A_E.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ the others, which for a ridge has a closed form (Allen's PRESS, 1974).
 
 Bias: for two independent choices the expected gradient points along the true one to within 2 %, but the ridge shortens
 it: .44 of its length at G = 4 and .77 at G = 8 where returns add up over places, .33 and .56 where only all together
-pay (enumerated in tests/algorithms/test_biases.py). Tokens that keep A_E are not shortened with it, so the gradient of
-all tokens turns: docs/credit.md measures its angle.
+pay (enumerated in tests/algorithms/test_biases.py). A_D is for the tokens that write the variant; those that name the
+place keep A_E, which is not shortened with it, so the gradient of all tokens turns: docs/credit.md measures its angle.
 """
 
 from __future__ import annotations

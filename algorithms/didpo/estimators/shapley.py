@@ -5,7 +5,8 @@
 The only values that share out v(all) - v(none) completely, treat equal changes equally, give nothing to a change
 without effect, and add over tests (so phi of the share of tests passed is the mean of phi of each test).
 Exact values take 2^n scores; :func:`sampled` averages over drawn orders and their reverses instead (antithetic
-pairs), and still shares out v(all) - v(none) completely.
+pairs), and still shares out v(all) - v(none) completely. A_D is for the tokens that write the change; those that name
+its place keep A_E.
 """
 
 from __future__ import annotations
