@@ -65,13 +65,15 @@ def docker_bench(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iter
         try:
             container.put_archive("/", _tar(clone))
             container.commit("fixture/calc", "latest")
-            names = ["fixture/calc:latest"]
-            for row in (FOUR, UNIT):  # which name no image: swebench's names
-                names.append(f"swebench/sweb.eval.x86_64.{row.replace('__', '_1776_')}:latest")
-                assert api.images.get(names[0]).tag(*names[-1].split(":"))
+            names = ["fixture/calc:latest", "swebench/sweb.eval.x86_64.fixture_1776_calc-4:latest"]
+            assert api.images.get(names[0]).tag(*names[1].split(":"))  # a row of 4.x names no image: swebench's name
         finally:
             daemon.remove(container)
-        yield SWEBench("swe-lite", **{**options(world), "mode": "docker", "repositories": None})
+        raw = [json.loads(line) for line in world.rows.read_text().splitlines()]
+        given = [each | {"image": names[0]} if each["instance_id"] == UNIT else each for each in raw]
+        rows = clone.parent / "rows.json"
+        rows.write_text(json.dumps(given))
+        yield SWEBench("swe-lite", **{**options(world), "rows": str(rows), "mode": "docker", "repositories": None})
         tag = images.prepared("fixture/calc:latest")
         images.prepared.cache_clear()
         for name in (tag, *names):
