@@ -1,4 +1,4 @@
-"""``python -m algorithms.credit_bench``: whose credit is right? Writes credit.md, credit.json and credit.svg."""
+"""``python -m algorithms.credit_bench``: whose credit is right? Writes two tables, their figures and a plot."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--quixbugs", help="the QuixBugs repository (default: ~/.cache/codegym/quixbugs, if it is there)"
     )
     parser.add_argument("--checkpoint", default="", help="a trained model whose replies are used too")
-    parser.add_argument("--gradient-groups", type=int, default=400, help="groups on the enumerable policy")
+    parser.add_argument("--gradient-groups", type=int, default=400, help="groups of 8 on the enumerable policy")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/credit"))
     args = parser.parse_args(argv)
@@ -67,22 +67,25 @@ def main(argv: Sequence[str] | None = None) -> int:
                 rows += bench.rows(cases, "checkpoint", sizes, methods, judge)
         if "quixbugs" in policies:
             rows += _quixbugs(args, sizes, methods)
-        gradients = bench.gradients(methods, groups=args.gradient_groups)
+        gradients = list(bench.gradients(methods, sizes, args.gradient_groups))
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     args.out.mkdir(parents=True, exist_ok=True)
     names = dict.fromkeys(row.policy for row in rows)
     text = "\n".join(f"### {name}\n\n{report.table(rows, gradients, name)}" for name in names)
+    complete = "\n".join(f"### {name}, all figures\n\n{report.complete(rows, name)}" for name in names)
+    complete += f"\n### the gradient, all figures\n\n{report.gradient_table(gradients)}"
     (args.out / "credit.md").write_text(text)
+    (args.out / "complete.md").write_text(complete)
     data = {
         "settings": vars(args) | {"out": str(args.out)},
         "rows": [asdict(row) for row in rows],
-        "gradients": gradients,
+        "gradients": [asdict(one) for one in gradients],
     }
     (args.out / "credit.json").write_text(json.dumps(data, indent=1) + "\n")
     report.plot(rows, args.out / "credit.svg")
-    sys.stdout.write(f"{text}\nwritten: {args.out}/credit.md, credit.json, credit.svg\n")
+    sys.stdout.write(f"{complete}\n{text}\nwritten: {args.out}/credit.md, complete.md, credit.json, credit.svg\n")
     return 0
 
 

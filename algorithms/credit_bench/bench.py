@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from algorithms.didpo.judge import Judge
 from benchmarks.base import Task
 
 REWARDS = ("fractional", "all-or-nothing")
-#: Methods whose credit differs on one turn: what others differ in is the loss, or states of later turns.
+#: Methods with credit of their own on one turn. That of dapo, gspo and cispo is grpo's: they differ in the loss.
 METHODS: dict[str, tuple[str, dict]] = {
     "grpo": ("grpo", {}),
     "dr_grpo": ("dr_grpo", {}),
     "rloo": ("rloo", {}),
     "reinforce_pp": ("reinforce_pp", {}),
+    "ppo": ("ppo", {}),
     "gigpo": ("gigpo", {}),
     "hgpo": ("hgpo", {}),
     "rtmc": ("rtmc", {}),
@@ -75,7 +76,22 @@ def make(method: str, judge: Judge | None = None) -> Callable[[Sequence[list[Tra
     algorithm = cls(cls.Config(**options))
     if judge is not None and name == "didpo":
         algorithm.judge = judge  # type: ignore[attr-defined]
+    if getattr(cls, "critic", False):
+        return lambda groups: credits(algorithm, _foreseen(groups))
     return lambda groups: credits(algorithm, groups)
+
+
+def _foreseen(groups: Sequence[list[Trajectory]]) -> Sequence[list[Trajectory]]:
+    """The groups, their turns with the values of a critic that knows every task and has not learned to read replies:
+    at each token the mean return of all the task's trajectories. A critic that reads would know more, how much more
+    depends on how it was trained."""
+    returns: dict[str, list[float]] = {}
+    for own in (own for group in groups for own in group):
+        returns.setdefault(own.task_id, []).append(own.episode_return)
+    for own in (own for group in groups for own in group):
+        for turn in own.turns:
+            turn.values = np.full(len(turn.response_ids), np.mean(returns[own.task_id]), dtype=np.float32)
+    return groups
 
 
 def scripted_cases(
@@ -130,12 +146,26 @@ def rows(
                 )  # fmt: skip
 
 
-def gradients(methods: Sequence[str], size: int = 8, groups: int = 400) -> dict[str, dict[str, dict[str, float]]]:
-    """Bias and noise of the gradient: method -> reward -> fields of :class:`gradient.Estimate`."""
-    result: dict[str, dict[str, dict[str, float]]] = {}
+@dataclass(frozen=True)
+class Gradient:
+    """Bias and noise of one method's gradient, of groups of one size on the enumerable policy."""
+
+    method: str
+    reward: str
+    size: int
+    estimate: gradient.Estimate
+
+
+def gradients(methods: Sequence[str], sizes: Sequence[int], groups: int = 400) -> Iterator[Gradient]:
+    """``groups`` groups of 8, and of other sizes as many as have the same number of trajectories."""
     for method in methods:
         credit = make(method, gradient.judge())
         for reward in REWARDS:
-            found = gradient.estimate(lambda own, c=credit: [one.advantages for one in c(own)], size, groups, 0, reward)  # type: ignore[misc]
-            result.setdefault(method, {})[reward] = asdict(found)
-    return result
+            for size in sizes:
+                found = gradient.estimate(
+                    lambda own, c=credit: [one.advantages for one in c(own)],  # type: ignore[misc]
+                    size,
+                    max(2, groups * 8 // size),
+                    reward=reward,
+                )
+                yield Gradient(method, reward, size, found)

@@ -41,11 +41,14 @@ class Estimate:
 
     Attributes:
         cosine: between its expectation and the truth.
+        length: of its expectation, over that of the truth. 1 says something where credit is in units of the reward; a
+            method that divides by a deviation has other units.
         noise: its standard deviation (root of the trace of the covariance) over the length of its expectation.
         error: standard error of ``cosine``'s expectation, as a share of its length.
     """
 
     cosine: float
+    length: float
     noise: float
     error: float
 
@@ -97,9 +100,11 @@ def estimate(
     spread = float(np.sqrt(gradients.var(0, ddof=1).sum()))
     length = float(np.linalg.norm(mean))
     if length == 0:
-        return Estimate(float("nan"), float("nan"), float("nan"))
-    cosine = float(mean @ truth / (length * np.linalg.norm(truth)))
-    return Estimate(cosine, spread / length, spread / length / groups**0.5)
+        return Estimate(*[float("nan")] * 4)
+    right = float(np.linalg.norm(truth))
+    return Estimate(
+        float(mean @ truth / (length * right)), length / right, spread / length, spread / length / groups**0.5
+    )
 
 
 def _choices() -> itertools.product[Choice]:

@@ -1,22 +1,23 @@
-"""The bench's figures as one table and one plot."""
+"""The bench's figures: a short table and a complete one per policy, one of the gradient, and a plot."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from algorithms.credit_bench.bench import REWARDS, Row
+from algorithms.credit_bench.bench import REWARDS, Gradient, Row
 
 
-def table(rows: Sequence[Row], gradients: Mapping[str, Mapping[str, Mapping[str, float]]], policy: str) -> str:
+def table(rows: Sequence[Row], gradients: Sequence[Gradient], policy: str) -> str:
     """Markdown: per method the AUC at every group size for both rewards, then the other figures at one size."""
     sizes = sorted({row.size for row in rows})
     middle = 16 if 16 in sizes else sizes[len(sizes) // 2]
     found = {(row.method, row.policy, row.reward, row.size): row for row in rows}
     heads = [f"AUC {reward}, G = {'/'.join(map(str, sizes))}" for reward in REWARDS]
-    heads += [f"Spearman, G = {middle}", f"no effect, G = {middle}", "cosine", "noise", f"ms, G = {middle}"]
-    lines = ["| method | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    heads += [f"{name}, G = {middle}" for name in ("Spearman", "no effect", "cosine", "length", "noise", "ms")]
+    slopes = {(one.method, one.reward): one.estimate for one in gradients if one.size == middle}
+    lines = _head(["method", *heads])
     for method in dict.fromkeys(row.method for row in rows):
         cells = [
             " ".join(
@@ -26,12 +27,38 @@ def table(rows: Sequence[Row], gradients: Mapping[str, Mapping[str, Mapping[str,
         ]
         one = found.get((method, policy, "fractional", middle))
         cells += [_figure(one.spearman), _figure(one.wasted)] if one else ["-", "-"]
-        own = [gradients[method][reward] for reward in REWARDS]
-        cells.append(" ".join(_figure(two["cosine"], 3) for two in own))
-        cells.append(" ".join(f"{two['noise']:.2f}" for two in own))
+        own = [slopes[method, reward] for reward in REWARDS]
+        cells.append(" ".join(_figure(two.cosine, 3) for two in own))
+        cells.append(" ".join(_figure(two.length) for two in own))
+        cells.append(" ".join(_figure(two.noise) for two in own))
         cells.append(f"{1000 * one.seconds:.1f}" if one else "-")
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def complete(rows: Sequence[Row], policy: str) -> str:
+    """Markdown: every figure of a policy, a line per method, reward and group size."""
+    lines = _head(["method", "reward", "G", "groups", "changes", "AUC", "Spearman", "no effect", "ms"])
+    for row in (row for row in rows if row.policy == policy):
+        cells = [row.method, row.reward, str(row.size), str(row.groups), str(row.changes)]
+        cells += [_figure(row.auc), _figure(row.spearman), _figure(row.wasted), f"{1000 * row.seconds:.1f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def gradient_table(gradients: Sequence[Gradient]) -> str:
+    """Markdown: every figure of the gradient, a line per method, reward and group size."""
+    lines = _head(["method", "reward", "G", "cosine", "length", "noise", "error"])
+    for one in gradients:
+        own = one.estimate
+        cells = [one.method, one.reward, str(one.size), _figure(own.cosine, 3)]
+        cells += [_figure(value) for value in (own.length, own.noise, own.error)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _head(cells: Sequence[str]) -> list[str]:
+    return ["| " + " | ".join(cells) + " |", "|---" * len(cells) + "|"]
 
 
 def _figure(value: float, digits: int = 2) -> str:

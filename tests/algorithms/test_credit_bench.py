@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import benchmarks
+from algorithms.core.cli import load_algorithm
 from algorithms.core.trajectory import Credit
 from algorithms.credit_bench import bench, gradient, measure, quixbugs, truth
 from algorithms.credit_bench.__main__ import main
@@ -163,10 +164,44 @@ def test_the_estimated_gradient_of_plain_returns_is_the_true_one(reward):
 
 
 def test_averaging_over_a_variant_changes_no_gradient_and_execution_makes_it_less_noisy():
-    found = bench.gradients(["dr_grpo", "didpo marginal", "didpo shapley"], groups=120)
-    fractional = {method: own["fractional"] for method, own in found.items()}
-    assert fractional["didpo marginal"]["noise"] == pytest.approx(fractional["dr_grpo"]["noise"], rel=0.1)
-    assert fractional["didpo shapley"]["noise"] < 0.9 * fractional["dr_grpo"]["noise"]
+    found = bench.gradients(["dr_grpo", "didpo marginal", "didpo shapley"], [8], groups=120)
+    noise = {one.method: one.estimate.noise for one in found if one.reward == "fractional"}
+    assert noise["didpo marginal"] == pytest.approx(noise["dr_grpo"], rel=0.1)
+    assert noise["didpo shapley"] < 0.9 * noise["dr_grpo"]
+
+
+def test_the_length_of_a_gradient_is_that_of_its_share_of_the_truth():
+    (found,) = (one for one in bench.gradients(["dr_grpo"], [4], groups=1000) if one.reward == "fractional")
+    assert found.estimate.length == pytest.approx(3 / 4, abs=4 * found.estimate.error)  # (G - 1) / G
+    (found,) = (one for one in bench.gradients(["rloo"], [4], groups=1000) if one.reward == "fractional")
+    assert found.estimate.length == pytest.approx(1, abs=4 * found.estimate.error)
+
+
+def test_ppo_s_critic_foresees_a_task_s_mean(tiny):
+    judge = truth.hidden_judge(tiny)
+    cases = bench.split(list(bench.scripted_cases(tiny.tasks("train")[:2], judge, scripted("medium", 16))), 8)
+    groups = [one.group for one in cases]
+    truth.reward(groups, "fractional")
+    found = [
+        (own.task_id, own.episode_return, float(tokens[0]))
+        for group, credit in zip(groups, bench.make("ppo")(groups), strict=True)
+        for own, (tokens,) in zip(group, credit.advantages, strict=True)
+    ]
+    means = {task: np.mean([r for own, r, _ in found if own == task]) for task, _, _ in found}
+    assert len(means) == 2
+    left, given = np.array([r - means[task] for task, r, _ in found]), np.array([a for *_, a in found])
+    slope, start = np.polyfit(left, given, 1)  # whitened: shifted and scaled, all tokens of the step alike
+    assert slope > 0
+    np.testing.assert_allclose(given, slope * left + start, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dapo", "gspo", "cispo"])
+def test_methods_that_are_left_out_have_grpo_s_credit(name, tiny):
+    (one,) = bench.scripted_cases(tiny.tasks("train")[:1], truth.hidden_judge(tiny), scripted("medium", 8))
+    truth.reward([one.group], "fractional")
+    method = load_algorithm(name)
+    found, grpo = method(method.Config()).credit(one.group), bench.make("grpo")([one.group])[0]
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(found.advantages, grpo.advantages, strict=True))
 
 
 def test_a_method_that_compares_all_groups_of_a_step_gets_them_at_once(monkeypatch):
@@ -185,13 +220,28 @@ def test_a_method_that_compares_all_groups_of_a_step_gets_them_at_once(monkeypat
 
 def test_the_bench_writes_its_figures(tmp_path, capsys):
     small = ["--tasks", "1", "--bugs", "2", "--functions", "3", "--replies", "8", "--sizes", "4,8"]
-    options = [*small, "--methods", "grpo;didpo marginal", "--gradient-groups", "9", "--quixbugs", str(tmp_path / "no")]
+    options = [
+        *small,
+        "--methods",
+        "grpo;ppo;didpo marginal",
+        "--gradient-groups",
+        "9",
+        "--quixbugs",
+        str(tmp_path / "no"),
+    ]
     assert main([*options, "--out", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert "didpo marginal" in told.out
     assert told.err.startswith("quixbugs is left out: the data of quixbugs is not at")
     data = json.loads((tmp_path / "credit.json").read_text())
-    assert {row["method"] for row in data["rows"]} == {"grpo", "didpo marginal"}
+    assert {row["method"] for row in data["rows"]} == {"grpo", "ppo", "didpo marginal"}
+    assert {(one["method"], one["size"]) for one in data["gradients"]} == {
+        (method, size) for method in ("grpo", "ppo", "didpo marginal") for size in (4, 8)
+    }
+    every = (tmp_path / "complete.md").read_text()
+    assert every in told.out
+    assert all(f"| didpo marginal | fractional | {size} |" in every for size in (4, 8))
+    assert every.count("| grpo |") == len([row for row in data["rows"] if row["method"] == "grpo"]) + 4
     assert (tmp_path / "credit.svg").read_text().startswith("<?xml")
     capsys.readouterr()
     assert main([*small, "--methods", "none", "--out", str(tmp_path)]) == 2
