@@ -19,7 +19,7 @@ from algorithms.core.groups import episode_returns, sampled, spread, turn_return
 from algorithms.core.statistics import all_equal, center, group_advantage, keep_group
 from algorithms.core.trajectory import Anchor, Credit, Occurrence, Trajectory
 from algorithms.didpo.anchors import Score, find_anchors
-from algorithms.didpo.judge import DEFAULT, Judge, environment_judge, judge_of_run
+from algorithms.didpo.judge import DEFAULT_JUDGE, Judge, environment_judge, judge_of_run
 from algorithms.didpo.project import paint
 from algorithms.didpo.worth import BY_EXECUTION, ESTIMATORS, FROM_ROLLOUTS, worth
 from codegym.spans import Span
@@ -65,7 +65,7 @@ class DidpoConfig:
         False, "counterfactual, shapley: less the mean of the place's trajectories, as the other estimators are"
     )
     judge: str = option(
-        DEFAULT,
+        DEFAULT_JUDGE,
         "counterfactual, shapley: the environment whose hidden tests are run; this default stands for env.id and"
         " env.kwargs, another must know the same tasks",
     )
@@ -88,7 +88,7 @@ class DidpoConfig:
             if not holds:
                 raise ValueError(f"algorithm.{key}={getattr(self, key)} {remedy}")
         for key, used_by in USED_BY.items():
-            if self.estimator not in used_by and getattr(self, key) != type(self).__dataclass_fields__[key].default:
+            if self.estimator not in used_by and getattr(self, key) != getattr(DidpoConfig, key):
                 raise ValueError(
                     f"algorithm.{key}={getattr(self, key)} does nothing with algorithm.estimator={self.estimator};"
                     f" it is for {', '.join(used_by)}"
@@ -196,7 +196,7 @@ class Didpo:
         """The other estimators: places as anchors whose members are variants, the spans that write them, and the sum of
         each trajectory's A_D [G] before centring."""
         if self.config.estimator in BY_EXECUTION and self.judge is None:
-            self.judge = environment_judge(self.config.judge, {}, self.config.judge_budget)
+            self.judge = environment_judge(self.config.judge, self.config.judge_budget)
         score = Score(self.config.s0, self.config.g0, self.config.shape)
         anchors: list[Anchor] = []
         pieces: _Pieces = [[[] for _ in trajectory.turns] for trajectory in group]

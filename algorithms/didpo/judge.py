@@ -3,7 +3,7 @@
 ::
 
     judge = Judge(base=lambda task_id: {...}, evaluate=lambda task_id, files: 0.5, budget=4096)
-    judge = environment_judge("codegym/Repair-v0", {}, budget=4096)  # the environment's own hidden tests
+    judge = environment_judge("codegym/Repair-v0", budget=4096)      # the environment's own hidden tests
     judge = judge_of_run("codegym/Repair-v0", 4096, config.env)      # the run's, known to know its tasks
     value = judge.value(task_id, files_before, turn, changes)
     value(frozenset({0, 2}))                                         # the score with changes 0 and 2 alone
@@ -30,7 +30,7 @@ Files = Mapping[str, bytes]
 ChangeHunks = Sequence[tuple[str, Hunk]]
 KEPT = 1 << 16  # scores
 #: ``algorithm.judge`` unless it is set: the environment that is trained on, which is this one unless it is set.
-DEFAULT = EnvConfig().id
+DEFAULT_JUDGE = EnvConfig().id
 
 
 class Unknown(Exception):  # noqa: N818 - no error: the way to an estimate that needs less
@@ -115,7 +115,7 @@ def judge_of_run(name: str, budget: int, env: EnvConfig) -> Judge:
     """
     own = _benchmark("env.id", env.id, {"split": env.train_split, **env.kwargs})
     task = own.tasks(env.train_split)[0]
-    if name in (DEFAULT, env.id):
+    if name in (DEFAULT_JUDGE, env.id):
         return _judge(own, budget)
     other = _benchmark("algorithm.judge", name, {})
     try:
@@ -127,9 +127,9 @@ def judge_of_run(name: str, budget: int, env: EnvConfig) -> Judge:
     return _judge(other, budget)
 
 
-def environment_judge(env_id: str, options: Mapping[str, Any], budget: int) -> Judge:
+def environment_judge(env_id: str, budget: int) -> Judge:
     """A judge that runs the hidden tests of a Gymnasium environment's benchmark. Task ids are enough to find a task."""
-    return _judge(_benchmark("algorithm.judge", env_id, options), budget)
+    return _judge(_benchmark("algorithm.judge", env_id, {}), budget)
 
 
 def _benchmark(key: str, env_id: str, options: Mapping[str, Any]) -> Benchmark:
