@@ -1,20 +1,21 @@
 """Which node of the old tree is which node of the new one.
 
-After GumTree (Falleri et al., "Fine-grained and accurate source code differencing", ASE 2014), in four passes:
-equal subtrees, largest first; then inner nodes that share enough descendants (dice >= .2); then, below nodes that
-correspond, the children left over: in order, of the same kind, those that share most; and what was put into a new
-child, or taken out of an old one, changed or not; at last, what was taken out at one place and put in at another.
+After GumTree (Falleri et al., "Fine-grained and accurate source code differencing", ASE 2014), in six passes: what no
+hunk touches, and the nodes around it; equal subtrees, largest first; then inner nodes that share enough descendants
+(dice >= .2); then, below nodes that correspond, the children left over: in order, of the same kind, those that share
+most; and what was put into a new child, or taken out of an old one, changed or not; then what was taken out at one
+place and put in at another. At last, what would have to move and is hardly the same is parted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
 
 from codegym.diff.forest import Forest, TooLarge
-from codegym.diff.lines import heaviest, rising
+from codegym.diff.lines import heaviest
+from codegym.diff.moves import around_kept, in_order_still, kind_key, moved_nodes, unlike
 from codegym.diff.tree import Differing, in_order
 
 #: Shared descendants x 2 / descendants of both, from which inner nodes correspond. On 600 commits .2 gave shorter
@@ -41,45 +42,30 @@ class Matching:
         self.old, self.new, self.levels = old, new, found.levels
         self.to_new, self.to_old = [-1] * len(old.kind), [-1] * len(new.kind)
         places = {(new.ident[j], new.place(j)): j for j in new.closed}
-        self._twins = 0
-        for i in old.closed:
-            if (j := places.get((old.ident[i], old.place(i)), -1)) >= 0:
-                self._pair(i, j)
-                self._twins += 1
+        twins = ((i, places.get((old.ident[i], old.place(i)), -1)) for i in old.closed)
+        self._kept = {i: j for i, j in twins if j >= 0}
+        around = dict(around_kept(old, new, self._kept))
         if not found.levels:  # the outermost nodes are the roots
             self._pair(0, 0)
+        for i, j in chain(self._kept.items(), around.items()):
+            if self.to_new[i] < 0 and self.to_old[j] < 0:
+                self._pair(i, j)
         self._equal_subtrees()
         self._shared_descendants()
         self._left_over(old.top, new.top)
         self._below(range(len(old.kind)))
         self._elsewhere()
+        self.moved = moved_nodes(old, new, self.to_new, self._kept)  # of the old nodes
+        for i, parted in unlike(old, new, self.to_new, self.moved, around).items():
+            if parted:
+                self.to_old[self.to_new[i]], self.to_new[i] = -1, -1
+                self.moved.discard(i)
+            else:
+                self.moved.add(i)
 
     def closed_stay(self) -> bool:
         """Whether all closed nodes correspond in their places, and no run moves: nothing depends on what is inside."""
-        return self._twins == len(self.old.closed) == len(self.new.closed) and self.moved.isdisjoint(self.old.runs)
-
-    @cached_property
-    def moved(self) -> set[int]:
-        """Old nodes whose partner has another parent, or another order among the same siblings."""
-        old, new, to_new = self.old, self.new, self.to_new
-        moved: set[int] = set()
-        rows: list[tuple[int, list[int]]] = [(-1, old.top)]
-        rows += [(i, old.kids[i]) for i in range(len(old.kind)) if old.kids[i]]
-        for parent, row in rows:
-            partner = to_new[parent] if parent >= 0 else -1
-            stay: list[int] = []
-            for i in row:
-                j = to_new[i]
-                if j < 0:
-                    continue
-                home = new.parent[j] == partner and (parent < 0 or partner >= 0)
-                if home and (parent >= 0 or old.gap[i] == new.gap[j]):
-                    stay.append(i)
-                else:
-                    moved.add(i)
-            kept = {stay[k] for k in rising([to_new[i] for i in stay])}
-            moved.update(i for i in stay if i not in kept)
-        return moved
+        return len(self._kept) == len(self.old.closed) == len(self.new.closed) and self.moved.isdisjoint(self.old.runs)
 
     def _pair(self, i: int, j: int, size: int = 1) -> None:
         self.to_new[i : i + size] = range(j, j + size)
@@ -87,7 +73,7 @@ class Matching:
 
     def _equal_subtrees(self) -> None:
         old, new = self.old, self.new
-        where_old, where_new = (_by_ident(forest) for forest in (old, new))
+        where_old, where_new = (_by_ident(forest, range(len(forest.kind))) for forest in (old, new))
         shared = [ident for ident in where_old if ident in where_new]
         # A lone leaf is equal to too many others to say anything.
         shared = [ident for ident in shared if old.size[where_old[ident][0]] > 1]
@@ -169,20 +155,41 @@ class Matching:
                 self._pair(i, best)
 
     def _left_over(self, olds: Sequence[int], news: Sequence[int]) -> None:
-        # A definition is known by its name; two that share neither name nor content are two.
-        for key in (self._place_key, self._content_key, self._kind_key):
+        for key in (self._place_key, lambda forest, node: forest.ident[node]):
             left, right = self._free_of(olds, news)
-            if not left or not right:
-                return
-            if key == self._kind_key and len(left) * len(right) > 1 and self._few(left, right):
+            for p, q in in_order([key(self.old, i) for i in left], [key(self.new, j) for j in right]):
+                self._pair_whole(left[p], right[q])
+        left, right = self._free_of(olds, news)
+        same = _by_ident(self.new, reversed(right))  # in another order
+        for i in left:
+            if found := same.get(self.old.ident[i]):
+                self._pair_whole(i, found.pop())
+        # A definition is known by its name; two that share neither name nor content are two.
+        for left, right in self._between(olds, news):
+            if len(left) * len(right) > 1 and self._few(left, right):
                 pairs = self._most_shared(left, right)
             else:
-                pairs = in_order([key(self.old, i) for i in left], [key(self.new, j) for j in right])
+                pairs = in_order([kind_key(self.old, i) for i in left], [kind_key(self.new, j) for j in right])
             for p, q in pairs:
                 self._pair_whole(left[p], right[q])
         left, right = self._free_of(olds, news)
         if left and right:
             self._put_inside(left, right)
+
+    def _between(self, olds: Sequence[int], news: Sequence[int]) -> Iterable[tuple[list[int], list[int]]]:
+        """The siblings that have no partner, parted at those that stay: nothing is paired across them."""
+        home = set(news)
+        stay = in_order_still([i for i in olds if self.to_new[i] in home], self.to_new, self._kept)
+        parts: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+        there = {self.to_new[i] for i in stay}
+        sides = ((olds, self.old, self.to_new, stay), (news, self.new, self.to_old, there))
+        for side, (row, forest, partners, stops) in enumerate(sides):
+            passed = 0
+            for k in row:
+                passed += k in stops
+                if partners[k] < 0:
+                    parts.setdefault((forest.gap.get(k, 0), passed), ([], []))[side].append(k)
+        return parts.values()
 
     def _below(self, nodes: range) -> None:
         for i in nodes:  # preorder: partners found below i come later
@@ -205,7 +212,7 @@ class Matching:
         for side, forest, row in ((0, self.old, olds), (1, self.new, news)):
             for node in row:
                 if forest.kids[node]:
-                    groups.setdefault(self._kind_key(forest, node), ([], []))[side].append(node)
+                    groups.setdefault(kind_key(forest, node), ([], []))[side].append(node)
         found: list[int] = []
         for left, right in groups.values():
             if not self._few(left, right):
@@ -239,7 +246,7 @@ class Matching:
         """Pairs in order, of the same kind and name, that share most: equal subtrees, and kinds that can be updated."""
         keys, has = [], []
         for forest, row in ((self.old, left), (self.new, right)):
-            keys.append([self._kind_key(forest, k) for k in row])
+            keys.append([kind_key(forest, k) for k in row])
             has.append([self._holds(forest, k) for k in row])
         shared = [
             [(x & y).total() if a == b else 0 for y, b in zip(has[1], keys[1], strict=True)]
@@ -255,9 +262,8 @@ class Matching:
             (news, olds, self.new, self.to_old, self.old),
             (olds, news, self.old, self.to_new, self.new),
         ):
-            where: dict[int, list[int]] = {}
-            for k in reversed([k for k in inner if (self.to_new if whole is self.old else self.to_old)[k] < 0]):
-                where.setdefault(whole.ident[k], []).append(k)
+            free = [k for k in inner if (self.to_new if whole is self.old else self.to_old)[k] < 0]
+            where = _by_ident(whole, reversed(free))
             for top in outer:
                 if not where or partners[top] >= 0:
                     continue
@@ -279,22 +285,14 @@ class Matching:
         at = forest.place(node)
         return (forest.ident[node], at) if at is not None else (forest is self.old, node, None)
 
-    @staticmethod
-    def _content_key(forest: Forest, node: int) -> Hashable:
-        return forest.ident[node]
-
-    @staticmethod
-    def _kind_key(forest: Forest, node: int) -> Hashable:
-        return (forest.kind[node], forest.name[node])
-
     def _free(self, i: int, j: int) -> bool:
         """Whether no node of two equal subtrees has a partner yet."""
         size = self.old.size[i]
         return all(k < 0 for k in self.to_new[i : i + size]) and all(k < 0 for k in self.to_old[j : j + size])
 
 
-def _by_ident(forest: Forest) -> dict[int, list[int]]:
+def _by_ident(forest: Forest, nodes: Iterable[int]) -> dict[int, list[int]]:
     where: dict[int, list[int]] = {}
-    for node, ident in enumerate(forest.ident):
-        where.setdefault(ident, []).append(node)
+    for node in nodes:
+        where.setdefault(forest.ident[node], []).append(node)
     return where

@@ -60,12 +60,19 @@ def _file(number: int, file: FileDiff, before: bytes, after: bytes) -> Iterator[
         yield "</table>\n"
     lines = zip(file.changes, summary(file, before, after), strict=True)
     if file.changes:
-        items = (f"<li><span class={change.kind}>{escape(shown(line))}</span></li>\n" for change, line in lines)
+        items = (
+            f"<li><span class={change.kind}>{escape(shown(line))}</span>{sides[0].ends(k)}{sides[1].ends(k)}</li>\n"
+            for k, (change, line) in enumerate(lines)
+        )
         yield f"<ul>\n{''.join(items)}</ul>\n"
 
 
 class _Side:
-    """One column. The first piece of a move has an id; every piece of it leads to the other column's."""
+    """One column. The first piece of a move has an id; every piece of it leads to the other column's.
+
+    The list of changes leads to both. Where changes inside a move hide all of it, or it is not on the page, its id is
+    there.
+    """
 
     def __init__(self, file_number: int, file: FileDiff, side: str) -> None:
         self._prefix, self._side, self._file = f"f{file_number}m", side, file
@@ -85,7 +92,17 @@ class _Side:
         if change not in self._moves:
             return f'<span class={what.kind} title="{title}">{escape(text)}</span>'
         there = "new" if self._side == "old" else "old"
-        name = f"{self._prefix}{self._moves[change]}"
-        own = "" if change in self._named else f' id="{name}-{self._side}"'
+        own = "" if change in self._named else f' id="{self._name(change, self._side)}"'
         self._named.add(change)
-        return f'<a class=move{own} href="#{name}-{there}" title="{title}">{escape(text)}</a>'
+        return f'<a class=move{own} href="#{self._name(change, there)}" title="{title}">{escape(text)}</a>'
+
+    def _name(self, change: int, side: str) -> str:
+        return f"{self._prefix}{self._moves[change]}-{side}"
+
+    def ends(self, change: int) -> str:
+        """What the list says after a change; the rows must be written before."""
+        if change not in self._moves:
+            return ""
+        name = self._name(change, self._side)
+        where = f'href="#{name}"' if change in self._named else f'id="{name}"'
+        return f" <a class=move {where}>{self._side}</a>"

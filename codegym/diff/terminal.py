@@ -18,7 +18,7 @@ _COLOURS = {"insert": 32, "delete": 31, "update": 33, "move": 36}
 def side_by_side(diff: Diff, old: Mapping[str, bytes], *, width: int = 120, colour: bool = True) -> str:
     """The diff as text; ``old`` are the files it was made from. Long lines go on below.
 
-    Under each file stand its changes, one a line; moves have numbers, which stand at both ends of the rows too.
+    Under each file stand its changes, one a line, with the lines of both ends; moves are numbered there.
     """
     new = apply(diff, old)
     lines = [

@@ -15,6 +15,8 @@ from codegym.diff.forest import MOST_NODES, PUNCTUATION, SIGNS, Forest, Place, S
 from codegym.diff.languages import Language, own_name
 from codegym.diff.lines import Cut, Kept, unequal_blocks
 
+Key = tuple[str, bytes | int]  # of a child: its kind, and its text or its place
+
 
 @dataclass(frozen=True)
 class Level:
@@ -113,14 +115,15 @@ def _stands(root: Node, kind: str, at: int, length: int) -> bool:
 def _level(a: Node, old_text: bytes, b: Node, new_text: bytes, kept: Kept) -> Level | None:
     """Children that are in no common subsequence, or None if the nodes themselves differ (an operator).
 
-    A child that no hunk touches corresponds to the child in its place, any other to one of equal text.
+    A child that no hunk touches corresponds to the child in its place, any other to one of equal text between the same
+    children of that sort.
     """
     if max(a.child_count, b.child_count) > MOST_NODES:
         raise TooLarge(f"more than {MOST_NODES} siblings")
     left, left_signs, old_form = _children(a, old_text)
     right, right_signs, new_form = _children(b, new_text)
 
-    def keys(nodes: Sequence[Node], text: bytes, place: Place) -> list[Hashable]:
+    def keys(nodes: Sequence[Node], text: bytes, place: Place) -> list[Key]:
         spans = [(node.type, node.start_byte, node.end_byte) for node in nodes]
         return [(kind, text[start:end] if (at := place(start, end)) is None else at) for kind, start, end in spans]
 
@@ -129,7 +132,7 @@ def _level(a: Node, old_text: bytes, b: Node, new_text: bytes, kept: Kept) -> Le
     head = next((k for k in range(most) if old_keys[k] != new_keys[k]), most)
     most -= head
     tail = next((k for k in range(most) if old_keys[-1 - k] != new_keys[-1 - k]), most)
-    old_middle, new_middle = old_keys[head : len(left) - tail], new_keys[head : len(right) - tail]
+    old_middle, new_middle = _parted(old_keys[head : len(left) - tail], new_keys[head : len(right) - tail])
     blocks = [(0, len(old_middle), 0, len(new_middle))]
     if old_middle and new_middle:
         found = unequal_blocks(old_middle, new_middle)
@@ -145,6 +148,18 @@ def _level(a: Node, old_text: bytes, b: Node, new_text: bytes, kept: Kept) -> Le
         if all(j - i == m - k for i, j, k, m in blocks) or next(texts) != next(texts):
             return None
     return Level(a, b, left, right, left_signs, right_signs, blocks)
+
+
+def _parted(left: Sequence[Key], right: Sequence[Key]) -> tuple[list[Hashable], list[Hashable]]:
+    """The keys, those that are texts with the number of places that both sides have before them."""
+    both = {key for key in left if isinstance(key[1], int)}.intersection(right)
+    rows: tuple[list[Hashable], list[Hashable]] = [], []
+    for row, keys in zip(rows, (left, right), strict=True):
+        passed = 0
+        for key in keys:
+            passed += key in both
+            row.append(key if isinstance(key[1], int) else (key, passed))
+    return rows
 
 
 def _children(node: Node, text: bytes) -> tuple[list[Node], list[Token], list[bytes | None]]:

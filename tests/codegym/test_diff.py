@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,50 @@ def test_changes_as_syntax(before, after, expected):
         assert found == [("update", "identifier", "Pile", b"Stack", b"Pile")]
     else:
         assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+SHORT = b"""def a():
+    x = compute(1, 2, 3)
+    return x
+
+
+def b():
+    return 0
+"""
+COMPUTE = b"    x = compute(1, 2, 3)\n"
+SPLIT = b"""class A:
+    def first(self) -> str:
+        \"\"\"All.\"\"\"
+        one = self.take(1, 2)
+        two = self.take(one, 3)
+        return f"{one} {two}"
+"""
+SECOND = b"        return self.second()\n\n    def second(self) -> str:\n"
+LOOP = b"""def f(x):
+    while True:
+        with x.lock:
+            x.wait(1, 2)
+        x.go(3, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "moved"),
+    [
+        (b"from x import A, B, C\n", b"from x import B, D, C\n", []),
+        (b"f(a, bb)\n", b"f(bb, cc)\n", []),
+        (b"t + s\n", b"s + t\n", [b"t"]),
+        (b"self.a = os.getpid()\nf(1, 2)\n", b"f(1, 2)\nsuper().__init__()\n", []),
+        (b"f(len(a.b, 1), k)\n", b"f(k, len(a.b, 2))\n", [b"len(a.b, 1)"]),
+        # Text that no hunk touches decides what its parents are.
+        (SHORT, SHORT.replace(COMPUTE, b"").replace(b"    return 0", COMPUTE + b"    return 0"), [COMPUTE.strip()]),
+        (SPLIT, SPLIT.replace(b"        one", SECOND + b"        one"),
+         [b'"""All."""', SPLIT[SPLIT.index(b'"""All') : -1]]),  # the body went to another function
+        (LOOP, LOOP.replace(b"        x.go", b"        if x:\n            return\n        x.go"), []),
+    ],
+)  # fmt: skip
+def test_a_move_is_of_something_that_is_recognisably_the_same(old, new, moved):
+    assert [change[3] for change in changes(old, new) if change[0] == "move"] == moved
 
 
 def test_whole_files():
@@ -245,6 +290,25 @@ def test_sources_are_the_bytes_that_wrote_the_change():
     )
     assert [texts(hunk.source) for hunk in file.hunks] == [[b"a + b"], []]
     assert file.hunks[1].place == delete.place
+
+
+@pytest.mark.parametrize(
+    ("edits", "moved"),
+    [
+        ('<lines path="a.py" first="1" last="1"></lines><insert path="a.py" line="1">\nx = 1\n</insert>', b"x = 1"),
+        ('<lines path="a.py" first="2" last="2"></lines><insert path="a.py" line="0">\ny = 2\n</insert>', b"y = 2"),
+    ],
+)
+@pytest.mark.parametrize("around", [b"%b", b"def f():\n%b"])
+def test_of_two_statements_that_changed_places_the_one_that_was_written_moved(edits, moved, around):
+    old = around % b"x = 1\ny = 2\n"
+    if around != b"%b":
+        old = old.replace(b"x", b"    x").replace(b"y", b"    y")
+        edits = re.sub("[xy] =", r"    \g<0>", re.sub(r'(?<==")(\d)', lambda line: str(int(line[0]) + 1), edits))
+    diff, _ = edited(edits, {"a.py": old})
+    (change,) = diff.files[0].changes
+    assert (change.kind, old[slice(*change.old)]) == ("move", moved)
+    assert change.source
 
 
 def test_changes_that_no_edit_wrote_have_no_source():

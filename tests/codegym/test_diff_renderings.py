@@ -3,7 +3,12 @@
 import re
 import subprocess
 from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
 
+import pytest
+
+import codegym.diff
 from codegym.diff import diff_files, unified
 from codegym.diff.page import html_page
 from codegym.diff.terminal import side_by_side
@@ -81,6 +86,20 @@ def test_the_page_is_whole_and_its_moves_are_linked():
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "http" not in text
+
+
+MODULES = [path.read_bytes() for path in sorted(Path(codegym.diff.__file__).parent.glob("*.py"))]
+
+
+@pytest.mark.parametrize("pair", list(pairwise(MODULES)), ids=range(len(MODULES) - 1))
+def test_both_ends_of_every_move_are_on_the_page(pair):
+    """Of modules that have little in common: moves far from all hunks, or with changes all over inside."""
+    old, new = ({"a.py": text} for text in pair)
+    diff = diff_files(old, new)
+    page = Page(html_page(diff, old))
+    moves = sum(change.kind == "move" for change in diff.files[0].changes)
+    assert sorted(page.ids) == sorted(f"f0m{k + 1}-{side}" for k in range(moves) for side in ("old", "new"))
+    assert {link[1:] for link in page.links} <= set(page.ids)
 
 
 def test_git_takes_the_patch_of_a_renamed_file_that_changed(tmp_path):
