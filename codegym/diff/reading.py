@@ -66,7 +66,8 @@ def _read(before: bytes, after: bytes, language: Language | None, cuts: tuple[Cu
         changes = _around_errors(changes, hunks, errors)
         return _reading(False, changes, cuts, "", [""] * len(hunks), _where(before, after, errors))
     only, marks = only_marks(before, after, matching, hunks, changes, language)
-    return _reading(True, changes, cuts, only, marks, "" if changes else "no syntax changed, only blanks")
+    blank = "no syntax changed" + (", only blanks" if only else "")  # a byte order mark is neither
+    return _reading(True, changes, cuts, only, marks, "" if changes else blank)
 
 
 _kept = lru_cache(maxsize=MOST_KEPT)(_read)

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator, ValidationError
 
 import codegym.diff.files
 from codegym.actions.base import Action, Insert, Lines, Replace, Text, Write, get
 from codegym.diff import Diff, Hunk, apply, diff_files, unified
 from codegym.diff.languages import PYTHON, language_of
 from codegym.diff.lines import cut_lines
+from codegym.diff.model import SCHEMA_VERSION
 from codegym.diff.trees import parse
 from codegym.edits import EditError, apply_edits
 from codegym.env import CodeEnv
@@ -471,11 +473,15 @@ def test_every_process_says_the_same():
 
 
 def test_the_schema_describes_the_data():
-    validate = pytest.importorskip("jsonschema", reason="jsonschema is not installed").validate
+    assert SCHEMA["$id"] == f"urn:codegym:diff:{SCHEMA_VERSION}"
+    Draft202012Validator.check_schema(SCHEMA)
     old, new = {"a.py": OLD, "b": b"x"}, {"a.py": OLD.replace(b"- b", b"+ c"), "c": b"x", "d": b"\xff"}
     data = diff_files(old, new, {"a.py": [Origin(Span(50, 60), Span(1, 11), Span(0, 1))]}).to_dict()
     assert {file["status"] for file in data["files"]} == {"modified", "renamed", "added"}
-    validate(json.loads(json.dumps(data)), SCHEMA)
+    Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(data)))
+    del data["files"][0]["changes"][0]["symbol"]
+    with pytest.raises(ValidationError, match="'symbol' is a required property"):
+        Draft202012Validator(SCHEMA).validate(data)
 
 
 def test_another_version_is_refused():

@@ -157,6 +157,11 @@ def test_marks(path, old, new, only, hunks):
     assert bool(file.changes) == (only != "whitespace" or not file.parsed)
 
 
+def test_a_byte_order_mark_is_no_blank():
+    (file,) = diff_files({"a.py": b"\xef\xbb\xbfx = 1\n"}, {"a.py": b"x = 1\n"}).files
+    assert (file.only, file.changes, file.note) == ("", (), "no syntax changed")
+
+
 # Renames
 
 

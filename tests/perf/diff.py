@@ -23,7 +23,7 @@ from pathlib import Path
 from tree_sitter import Node
 
 from codegym.diff import apply, diff_files, languages, reading, trees
-from codegym.diff.lines import cut_file
+from codegym.diff.lines import Kept, cut_file
 from codegym.diff.match import Matching
 from codegym.diff.script import script_of
 from codegym.diff.sources import Written
@@ -60,6 +60,7 @@ def measure_pairs(name: str, pairs: list[Pair], target: str = "", most: int | No
     if not pairs:
         raise ValueError(f"{name}: no pairs; --pairs takes a folder with before/ and after/")
     wrong, total, spent, by_lines, counts = 0, 0, 0.0, 0, []
+    moved = in_place = 0
     for path, old, new in pairs:
         language = languages.language_of(path)
         assert language is not None
@@ -72,7 +73,12 @@ def measure_pairs(name: str, pairs: list[Pair], target: str = "", most: int | No
         spent += time.process_time() - start
         by_lines += isinstance(found, str)
         files = {path: old}, {path: new}
-        wrong += script.replay(old) != new or apply(diff_files(*files), files[0]) != files[1]
+        diff = diff_files(*files)
+        wrong += script.replay(old) != new or apply(diff, files[0]) != files[1]
+        kept = Kept(cuts)
+        moves = [(c.old, c.new) for file in diff.files for c in file.changes if c.kind == "move" and c.old and c.new]
+        moved += len(moves)
+        in_place += sum(kept.of_old(*was) == now.start and kept.of_new(*now) is not None for was, now in moves)
         counts.append(sum(a.kind != "space" and a.node not in language.comments for a in script.actions))
         total += counts[-1]
     report(f"{name}: {len(pairs)} pairs, replay and apply exact", f"{len(pairs) - wrong}", "all", wrong == 0)
@@ -80,6 +86,7 @@ def measure_pairs(name: str, pairs: list[Pair], target: str = "", most: int | No
     report(
         f"  actions (median {middle}; {by_lines} by lines)", str(total), target, None if most is None else total <= most
     )
+    report("  moves; of untouched text in its place", f"{moved}; {in_place}", "", None)
     report(
         "  matching and script",
         f"{spent:.2f} s",
