@@ -160,6 +160,8 @@ class Matching:
             for p, q in in_order([key(self.old, i) for i in left], [key(self.new, j) for j in right]):
                 self._pair_whole(left[p], right[q])
         left, right = self._free_of(olds, news)
+        if not left or not right:
+            return
         same = _by_ident(self.new, reversed(right))  # in another order
         for i in left:
             if found := same.get(self.old.ident[i]):

@@ -75,6 +75,8 @@ def _same_name(old: Forest, i: int, new: Forest, j: int) -> bool:
 
 def in_order_still(row: Sequence[int], to_new: Sequence[int], kept: Collection[int]) -> set[int]:
     """Of siblings whose partners are siblings: as many as keep their order, and ``kept`` among them."""
+    if len(rising([to_new[i] for i in row])) == len(row):
+        return set(row)
     low, lows, highs = -1, [], []
     for i in row:
         lows.append(low)
