@@ -40,7 +40,8 @@ class Change:
     """One change of the syntax tree.
 
     Attributes:
-        kind: insert | delete | update | move. An update's node keeps its kind and place and changes its text.
+        kind: insert | delete | update | move. An update's node keeps its kind and changes its text; a move of the same
+            node says that it went elsewhere too.
         node: the grammar's name of the node ("return_statement"), or "line" where the file was not parsed.
         symbol: dotted path of the enclosing definition in the new file, or the old one for deletions ("" = module).
         old: the node in the old file (None for insert).
