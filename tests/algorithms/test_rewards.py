@@ -95,7 +95,7 @@ def test_a_run_without_overlong_replies(model, tmp_path):
     [
         ({"rollout__overlong_share": 1.5}, r"rollout\.overlong_share=1\.5"),
         ({"critic__clip": 0.0}, r"critic\.clip=0\.0"),
-        ({"critic__path": "./nowhere"}, r"no such folder"),
+        ({"critic__enabled": True, "critic__path": "./nowhere"}, r"no such folder"),
         ({"rollout__top_p": 0.9, "loss__correction": "truncate"}, r"loss\.correction=none"),  # L14
         ({"loss__kl_in": "both"}, r"loss\.kl_in='both'"),
     ],
