@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--quixbugs", help="the QuixBugs repository (default: ~/.cache/codegym/quixbugs, if it is there)"
     )
     parser.add_argument("--checkpoint", default="", help="a trained model whose replies are used too")
-    parser.add_argument("--gradient-groups", type=int, default=400, help="groups of 8 on the enumerable policy")
+    parser.add_argument("--gradient-groups", type=int, default=400, help="of each size, on the enumerable policy")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/credit"))
     args = parser.parse_args(argv)
@@ -56,9 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             judge = truth.hidden_judge(tasks)
             for policy in (policy for policy in policies if policy != "quixbugs"):
                 replies = functools.partial(scripted, policy=STRENGTHS[policy], count=args.replies, seed=args.seed)
+                _say(policy)
                 cases = list(bench.scripted_cases(tasks.tasks("train")[: args.tasks], judge, replies))
                 rows += bench.rows(cases, policy, sizes, methods, judge)
             if args.checkpoint:
+                _say("the checkpoint")
                 env = [f"env.kwargs.n_bugs={args.bugs}", f"env.kwargs.functions={args.functions}"]
                 cases = []
                 for group in from_checkpoint(args.checkpoint, args.tasks, args.replies, env):
@@ -66,7 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                     cases.append(truth.case(judge, group))
                 rows += bench.rows(cases, "checkpoint", sizes, methods, judge)
         if "quixbugs" in policies:
+            _say("quixbugs")
             rows += _quixbugs(args, sizes, methods)
+        _say("the gradient")
         gradients = list(bench.gradients(methods, sizes, args.gradient_groups))
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
@@ -87,6 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     report.plot(rows, args.out / "credit.svg")
     sys.stdout.write(f"{complete}\n{text}\nwritten: {args.out}/credit.md, complete.md, credit.json, credit.svg\n")
     return 0
+
+
+def _say(what: str) -> None:
+    sys.stderr.write(f"measuring {what}\n")
+    sys.stderr.flush()
 
 
 def _quixbugs(args: argparse.Namespace, sizes: Sequence[int], methods: Sequence[str]) -> list[bench.Row]:
