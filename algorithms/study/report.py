@@ -24,6 +24,10 @@ HEAD = (
     "| method | seeds | {what}, training curve | to grpo, paired | held out, sampled | to grpo, paired |"
     " held out, greedy | all right, sampled | all right, greedy | rollouts to the level | updates a step |"
 )
+TOGETHER = (
+    "| method | settings | pairs of runs | training curve, to grpo, mean of settings |"
+    " share of hidden tests held out, sampled, to grpo, mean of settings |"
+)
 Rows = Sequence[dict[str, Any]]
 
 
@@ -50,8 +54,9 @@ def write(rows: Path, page: Path) -> list[Path]:
 
 
 def text(rows: Rows) -> str:
-    """Markdown: for each setting what it is, its table, its plot."""
-    return "\n".join(_section(name, own) for name, own in _by_setting(rows))
+    """Markdown: all settings together, then for each what it is, its table, its plot."""
+    settings = _by_setting(rows)
+    return "\n".join([*_together(settings), *(_section(name, own) for name, own in settings)])
 
 
 def make_plots(rows: Rows) -> Iterator[tuple[str, str]]:
@@ -106,6 +111,31 @@ def level(methods: dict[str, dict[int, dict[str, Any]]], measure: str) -> float 
     most = max(map(len, baselines), default=0)
     complete = [runs for runs in baselines if len(runs) == most]
     return max((float(figures.smooth(_curves(runs, measure))[:, -1].mean()) for runs in complete), default=None)
+
+
+def _together(settings: Sequence[tuple[str, Rows]]) -> list[str]:
+    """The table of differences over settings, of methods that were run in several; nothing if there is none."""
+    found: dict[str, list[tuple[Estimate, Estimate]]] = {}
+    for name, rows in settings:
+        methods, measure = _methods(rows), _measure(name)
+        reference = methods.get(REFERENCE, {})
+        for method, runs in methods.items():
+            curve = figures.paired(_areas(runs, measure), _areas(reference, measure))
+            held_out = figures.paired(_held_out(runs, HELD_OUT[0]), _held_out(reference, HELD_OUT[0]))
+            if method != REFERENCE and curve and held_out:
+                found.setdefault(method, []).append((curve, held_out))
+    lines = []
+    for method, pairs in found.items():
+        if len(pairs) > 1:
+            count = sum(len(curve.values) for curve, _ in pairs)
+            cells = [_mean_of_settings(figures.over_settings(column)) for column in zip(*pairs, strict=True)]
+            lines.append(f"| {' | '.join([method, str(len(pairs)), str(count), *cells])} |")
+    return ["### All settings", "", TOGETHER, "|---" * 5 + "|", *lines, ""] if lines else []
+
+
+def _mean_of_settings(one: Estimate) -> str:
+    ahead = sum(value > 0 for value in one.values)
+    return f"{100 * one.mean:+.1f} [{100 * one.low:+.1f}, {100 * one.high:+.1f}], in {ahead} of {len(one.values)} ahead"
 
 
 def _section(name: str, rows: Rows) -> str:

@@ -161,6 +161,14 @@ def test_intervals_of_known_values() -> None:
     assert figures.paired({0: 1.0}, {1: 1.0}) is None
 
 
+def test_settings_count_alike_and_their_seeds_are_drawn_within_them() -> None:
+    many, one = figures.estimate([0.0, 1.0] * 50), figures.estimate([0.25, 0.25])
+    found = figures.over_settings([many, one])
+    assert (found.mean, found.values) == (0.375, (0.5, 0.25))
+    half = 1.96 * 0.05 / 2  # the first setting's, halved: the other has no spread
+    assert (found.high - found.mean, found.mean - found.low) == pytest.approx((half, half), rel=0.1)
+
+
 def test_rollouts_to_a_level_count_full_windows() -> None:
     steps = 3 * figures.WINDOW
     ramp = np.arange(1.0, steps + 1)
@@ -213,6 +221,14 @@ def test_a_report_says_what_the_rows_say_and_only_replaces_its_own_part(tmp_path
     assert (tmp_path / "img" / "study-bugs.svg").read_text().startswith("<svg")
     assert main(command) == 0
     assert page.read_text() == first
+    assert "All settings" not in first
+    other = [one | {"setting": "two", "score": [x - 0.05 * (one["method"] == "oracle") for x in one["score"]]}
+             for one in rows if one["method"] != "start"]  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [*rows, *other]))
+    assert main(command) == 0
+    together = page.read_text().partition("### All settings")[2].partition("### bugs")[0]
+    assert "| oracle | 2 | 4 | +7.5 [+7.5, +7.5], in 2 of 2 ahead | +0.0 [+0.0, +0.0], in 0 of 2 ahead |" in together
+    assert "| rloo | 2 | 2 | +30.0 [+30.0, +30.0], in 2 of 2 ahead |" in together
     page.write_text("no marks")
     assert main(command) == 2
 
