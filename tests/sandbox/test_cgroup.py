@@ -139,7 +139,8 @@ def test_the_command_prunes_without_docker():
         env=os.environ | {"DOCKER_HOST": "unix:///nowhere"},
     )
     assert result.returncode == 0
-    assert result.stderr.startswith("no containers were looked for: no Docker daemon answers at unix:///nowhere")
+    assert result.stderr.startswith("no containers were looked for: ")
+    assert "no Docker daemon answers at unix:///nowhere" in result.stderr or "codegym[docker]" in result.stderr
     assert (f"removed control group {left}" if left else "nothing to remove") in result.stdout.splitlines()
     assert not left or not left.exists()
 
