@@ -73,8 +73,8 @@ def _entry(path: str, found: os.stat_result, data: bytes | str | None) -> Entry:
 
 
 def _walk(folder: int, prefix: str, depth: int) -> Iterator[tuple[str, str, int]]:
-    if depth > files._MAX_DEPTH:
-        raise WorkspaceError(f"the workspace nests folders deeper than {files._MAX_DEPTH}")
+    if depth > files.MAX_DEPTH:
+        raise WorkspaceError(f"the workspace nests folders deeper than {files.MAX_DEPTH}")
     for name in os.listdir(folder):
         before = None
         with contextlib.suppress(OSError):

@@ -16,7 +16,7 @@ from sandbox.base import WorkspaceError
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_MAX_DEPTH = 256  # deeper than PATH_MAX / 16; bounds the descriptors that a walk holds open
+MAX_DEPTH = 256  # deeper than PATH_MAX / 16; bounds the descriptors that a walk holds open
 
 
 def split(path: str) -> list[str]:
@@ -64,8 +64,8 @@ def _remove(name: str, parent: int, depth: int = 0) -> None:
     except FileNotFoundError:
         return
     except OSError:
-        if depth > _MAX_DEPTH:
-            raise WorkspaceError(f"folders nested deeper than {_MAX_DEPTH} stand in the way of a file") from None
+        if depth > MAX_DEPTH:
+            raise WorkspaceError(f"folders nested deeper than {MAX_DEPTH} stand in the way of a file") from None
     folder = _open(name, _DIRECTORY, parent)
     try:
         _writable(folder)
@@ -214,8 +214,8 @@ def export(root: int, max_bytes: int, max_files: int) -> dict[str, bytes]:
 
 
 def _walk(folder: int, prefix: str, depth: int) -> Iterator[tuple[str, str, int]]:
-    if depth > _MAX_DEPTH:
-        raise WorkspaceError(f"the workspace nests folders deeper than {_MAX_DEPTH}")
+    if depth > MAX_DEPTH:
+        raise WorkspaceError(f"the workspace nests folders deeper than {MAX_DEPTH}")
     for name in os.listdir(folder):
         yield prefix + name, name, folder
         try:

@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox import archive, files
@@ -140,6 +140,7 @@ class UnsafeSandbox(Sandbox):
         os.mkdir(self._work)
         self._dirfd = os.open(self._work, os.O_RDONLY | os.O_DIRECTORY)
         self._lock = threading.Lock()
+        self._swapping = threading.Lock()  # held while the descriptor is another one's, or is copied
         self._shells: weakref.WeakSet[ShellSession] = weakref.WeakSet()
 
     def run(
@@ -176,17 +177,29 @@ class UnsafeSandbox(Sandbox):
         if os.getpid() != self._pid:
             raise SandboxError("this sandbox was opened by another process: open one in each process")
 
-    def write(self, files_: Mapping[str, bytes]) -> None:
+    @contextlib.contextmanager
+    def _root(self) -> Iterator[int]:
+        """A descriptor of the workspace, which stays what it is meanwhile."""
         self._check()
-        files.write(self._dirfd, files_)
+        with self._swapping:
+            self._check()
+            root = os.dup(self._dirfd)
+        try:
+            yield root
+        finally:
+            os.close(root)
+
+    def write(self, files_: Mapping[str, bytes]) -> None:
+        with self._root() as root:
+            files.write(root, files_)
 
     def read(self, path: str) -> bytes:
-        self._check()
-        return files.read(self._dirfd, path, self.limits.disk_bytes)
+        with self._root() as root:
+            return files.read(root, path, self.limits.disk_bytes)
 
     def export(self) -> dict[str, bytes]:
-        self._check()
-        return files.export(self._dirfd, self.limits.disk_bytes, self.limits.files)
+        with self._root() as root:
+            return files.export(root, self.limits.disk_bytes, self.limits.files)
 
     def snapshot(self) -> UnsafeSnapshot:
         self._check()  # before a lock that in a fork of the opener may never be free
@@ -211,8 +224,9 @@ class UnsafeSandbox(Sandbox):
                 raise
             os.rename(self._work, tempfile.mkdtemp(dir=self._folder))
             os.rename(fresh, self._work)
-            os.close(self._dirfd)
-            self._dirfd = root
+            with self._swapping:
+                os.close(self._dirfd)
+                self._dirfd = root
 
     def fork(self) -> UnsafeSandbox:
         other = UnsafeSandbox(self.limits)

@@ -12,9 +12,9 @@ from codegym.edits.fitting import fitted, verbatim, whole_lines, without_newline
 from codegym.edits.hunks import apply_hunks
 from codegym.finding import EditError, Found, find, line_starts
 from codegym.spans import Origin, reply_bytes
+from sandbox.files import MAX_DEPTH
 
 _LONGEST_NAME = 255  # bytes of one path component on Linux file systems
-_DEEPEST = 256  # folders that a sandbox walks into (sandbox/files.py); below them no command could be read back
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def safe_path(path: str) -> str:
     if any(len(reply_bytes(part)) > _LONGEST_NAME for part in parts):
         raise EditError(f"path {path[:80]!r}... is refused: a name is longer than {_LONGEST_NAME} bytes")
     path = posixpath.normpath(path)
-    if path.count("/") > _DEEPEST:
-        raise EditError(f"path {path[:80]!r}... is refused: it nests folders deeper than {_DEEPEST}")
+    if path.count("/") > MAX_DEPTH:  # below that no command could be read back
+        raise EditError(f"path {path[:80]!r}... is refused: it nests folders deeper than {MAX_DEPTH}")
     return path
 
 

@@ -115,8 +115,8 @@ def pack(root: int, size: int) -> Iterator[bytes]:
 
 
 def _folder(fd: int, name: bytes, status: os.stat_result, size: int, depth: int) -> Iterator[bytes]:
-    if depth > files._MAX_DEPTH:
-        raise WorkspaceError(f"the workspace nests folders deeper than {files._MAX_DEPTH}")
+    if depth > files.MAX_DEPTH:
+        raise WorkspaceError(f"the workspace nests folders deeper than {files.MAX_DEPTH}")
     yield _entry(b"D", status, name)
     for child in sorted(os.listdir(fd)):
         inside = os.stat(child, dir_fd=fd, follow_symlinks=False)

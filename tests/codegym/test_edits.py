@@ -104,7 +104,7 @@ def test_one_spelling_of_a_path():
 
 
 def test_paths_are_as_deep_as_a_sandbox_reads_back():
-    deepest = "d/" * files._MAX_DEPTH + "x"
+    deepest = "d/" * files.MAX_DEPTH + "x"
     assert apply_edits({}, [Write("./" + deepest, text(b"1"))]).files == {deepest: b"1"}
     assert "deeper than 256" in refused({}, Write("d/" + deepest, text(b"1")))
     assert "deeper than 256" in refused({"a": b"1"}, Rename("a", "d/" + deepest))
