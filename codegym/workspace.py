@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from benchmarks.base import Place, Task, Workspace
@@ -34,7 +35,8 @@ _GIT_ENV = {  # the same files make the same commit
     **{f"GIT_{who}_EMAIL": "codegym@localhost" for who in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{who}_DATE": "2000-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")},
 }
-_REMOVED_AT_ONCE = 100  # paths of up to 4 KiB each in one command line, well below the system's limit of 2 MiB
+_FIRST_LINK = 'for way do [ -L "$way" ] && { printf %s "${way#./}"; exit; }; done; exit 0'
+_AT_ONCE = 100  # paths of up to 4 KiB each in one command line, well below the system's limit of 2 MiB
 
 
 class Refused(ValueError):  # noqa: N818 - what happened to the edit, not a failure of the program
@@ -75,6 +77,7 @@ class EpisodeFiles:
                 raise Refused(f"{path} belongs to git and cannot be edited; nothing was applied: run git instead")
             if self.now.get(path) != applied.files.get(path) and self._is_protected(path):
                 raise Refused(f"{path} is protected and cannot be changed; nothing was applied: edit other files only")
+        self._refuse_links(applied.files.keys() - self.now.keys())
         self.now = applied.files
         return applied
 
@@ -88,6 +91,20 @@ class EpisodeFiles:
         except WorkspaceError as error:
             self.close()  # the next command starts again from the current files
             raise Refused(f"{error}; what the command did is dropped; the next gets a new shell") from error
+
+    def _refuse_links(self, new: Set[str]) -> None:
+        """Refuse new files whose path is or crosses a symbolic link, wherever it leads. Commands alone make links."""
+        if self._box is None:
+            return
+        ways = {str(way) for path in new for way in (PurePosixPath(path), *PurePosixPath(path).parents)}
+        for names in _batches(ways):
+            found = self._box.run(["sh", "-c", _FIRST_LINK, "sh", *names])
+            if found.stdout:
+                link = found.stdout.decode("utf-8", "surrogateescape")
+                raise Refused(f"{link} is a symbolic link; nothing was applied: edit what it leads to or rm it first")
+            if found.exit_code:
+                said = found.stderr.decode(errors="replace").strip()
+                raise Refused(f"links cannot be looked for ({said}); nothing was applied: end background jobs first")
 
     def _run(self, box: Sandbox, command: str) -> ExecResult:
         box = self._without_removed(box)
@@ -108,9 +125,7 @@ class EpisodeFiles:
 
     def _without_removed(self, box: Sandbox) -> Sandbox:
         """The sandbox without the files that edits removed; a fresh one where they cannot be removed."""
-        removed = sorted(self._inside.keys() - self.now.keys())
-        for start in range(0, len(removed), _REMOVED_AT_ONCE):
-            names = [f"./{path}" for path in removed[start : start + _REMOVED_AT_ONCE]]
+        for names in _batches(self._inside.keys() - self.now.keys()):
             if box.run(["rm", "-f", "--", *names]).exit_code:
                 return self._fresh_box()
         return box
@@ -150,6 +165,12 @@ def _arrange(box: Sandbox, place: Place, files: Workspace, *, new: bool) -> None
         made = box.run(["sh", "-c", _GIT], env=_GIT_ENV)
         if made.exit_code:
             raise SandboxError(f"git does not work in the sandbox: {made.stderr.decode(errors='replace').strip()}")
+
+
+def _batches(paths: Set[str]) -> Iterator[list[str]]:
+    """Paths as arguments of commands, no more at once than a command line takes."""
+    ordered = [f"./{path}" for path in sorted(paths)]
+    return (ordered[start : start + _AT_ONCE] for start in range(0, len(ordered), _AT_ONCE))
 
 
 def _apart(files: Workspace) -> tuple[Workspace, Workspace]:

@@ -10,6 +10,7 @@ from codegym.edits import apply_edits
 from codegym.env import CodeEnv
 from codegym.spaces import ReplySpace
 from codegym.spans import reply_bytes
+from sandbox.base import ExecResult
 
 NAMES = ["apply_patch", "bash", "search_replace", "tool_call", "udiff", "xml"]
 FIX = {
@@ -139,25 +140,53 @@ def test_the_diff_is_against_the_task_whatever_git_says(toy, local_box):
     assert set(env.files) == {"a.py", "keep.py", "new.txt"}
 
 
-def test_a_link_that_leads_outside_is_never_followed():
+@pytest.mark.parametrize("target", ["outside", "sub", "nowhere"])
+def test_an_edit_never_crosses_a_link(toy, local_box, tmp_path, target):
+    env = gymnasium.make("toy/Toy-v0", benchmark=toy, feedback="exec", max_turns=20)
+    env.reset(options={"task_id": "toy/add"})
+    target = str(tmp_path) if target == "outside" else target
+    env.step(
+        f"<shell>mkdir -p sub/deep; touch sub/deep/f; ln -s {target} d; ln -s ../d sub/-l; ln -s {target}/g f</shell>"
+    )
+    before = dict(env.unwrapped.files)
+    assert set(before) == {"a.py", "keep.py", "sub/deep/f"}  # links are no files
+    for path, link in (("d/e.txt", "d"), ("d/new/e.txt", "d"), ("sub/-l/e.txt", "sub/-l"), ("f", "f"), ("d", "d")):
+        for action in (f'<write path="{path}">x</write>', f'<rename path="a.py" to="{path}"/>'):
+            *_, info = env.step('<write path="fine.txt">x</write>' + action)
+            assert f"{link} is a symbolic link; nothing was applied" in info["action"]["error"]
+            assert env.unwrapped.files == before
+    *_, info = env.step('<write path="sub/deep/e.txt">x</write>')
+    assert info["action"]["error"] is None
+    observation, *_ = env.step("<shell>readlink d sub/-l f; cat sub/deep/e.txt; rm d</shell>")
+    assert observation == f"exit code: 0\n{target}\n../d\n{target}/g\nx"
+    *_, info = env.step('<write path="d/e.txt">x</write>')
+    assert info["action"]["error"] is None
+    assert not list(tmp_path.iterdir())
+    env.close()
+
+
+def test_a_link_in_the_place_of_a_file_is_its_deletion():
     env = gymnasium.make("codegym/Repair-v0", level="tiny", feedback="exec")
     env.reset(seed=0)
-    env.step("<shell>ln -s /tmp d; ls -l d</shell>")
-    assert not any(path == "d" or path.startswith("d/") for path in env.unwrapped.files)  # links are no files
-    *_, info = env.step('<write path="d/e.txt">inside</write>')
-    assert info["action"]["error"] is None
-    observation, *_ = env.step("<shell>ls /tmp; stat -c %F d; cat d/e.txt</shell>")
-    assert observation == "exit code: 0\ndirectory\ninside"
-    *_, info = env.step('<rename path="d/e.txt" to="f"/>')
-    assert info["action"]["error"] is None
-    observation, *_ = env.step("<shell>ls d; cat f</shell>")
-    assert observation == "exit code: 0\ninside"
-    *_, info = env.step("<shell>echo outside > /tmp/g; ln -sf /tmp/g f</shell>")
-    assert [(file.path, file.status) for file in info["diff"].files] == [("f", "deleted")]
-    *_, info = env.step('<write path="f">\nx\n</write>')
-    assert info["action"]["error"] is None
-    observation, *_ = env.step("<shell>cat /tmp/g f; stat -c %F f</shell>")
-    assert observation == "exit code: 0\noutside\nx\nregular file"
+    (path,) = env.unwrapped.files
+    *_, info = env.step(f"<shell>echo outside > /tmp/g; ln -sf /tmp/g {path}</shell>")
+    assert [(file.path, file.status) for file in info["diff"].files] == [(path, "deleted")]
+    *_, info = env.step(f'<write path="{path}">x</write>')
+    assert f"{path} is a symbolic link" in info["action"]["error"]
+    observation, *_ = env.step(f"<shell>cat {path}</shell>")
+    assert observation == "exit code: 0\noutside"
+    env.close()
+
+
+def test_where_links_cannot_be_looked_for_nothing_is_written(toy, local_box, monkeypatch):
+    env = gymnasium.make("toy/Toy-v0", benchmark=toy, feedback="exec")
+    env.reset(options={"task_id": "toy/add"})
+    env.step("<shell>true</shell>")
+    full = ExecResult(2, b"", b"sh: cannot fork\n", False, False, False, 0.0, 0.0)
+    monkeypatch.setattr(local_box[0], "run", lambda *args, **kwargs: full)
+    *_, info = env.step('<write path="new.py">x</write>')
+    assert "links cannot be looked for (sh: cannot fork); nothing was applied" in info["action"]["error"]
+    assert set(env.unwrapped.files) == {"a.py", "keep.py"}
     env.close()
 
 
