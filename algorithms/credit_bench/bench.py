@@ -34,6 +34,7 @@ METHODS: dict[str, tuple[str, dict]] = {
     "didpo marginal": ("didpo", {"estimator": "marginal"}),
     "didpo marginal + A_E": ("didpo", {"estimator": "marginal", "content": "sum"}),
     "didpo regression": ("didpo", {"estimator": "regression"}),
+    "didpo regression, centred": ("didpo", {"estimator": "regression", "center": True}),
     "didpo regression + A_E": ("didpo", {"estimator": "regression", "content": "sum"}),
     "didpo regression of regions": ("didpo", {"estimator": "regression", "place": "path"}),
     "didpo counterfactual": ("didpo", {"estimator": "counterfactual"}),

@@ -31,7 +31,8 @@ _Pieces = list[list[list[tuple[Span, float]]]]  # [trajectory][turn], spans of t
 USED_BY = {
     "gamma": ("within", *FROM_ROLLOUTS),
     **dict.fromkeys(("eta", "max_anchors", "diff_std"), ("within",)),
-    **dict.fromkeys(("center", "judge", "judge_budget"), BY_EXECUTION),
+    "center": ("regression", *BY_EXECUTION),
+    **dict.fromkeys(("judge", "judge_budget"), BY_EXECUTION),
 }
 
 
@@ -62,7 +63,9 @@ class DidpoConfig:
         "tokens that write content get diff (A_D alone) or sum (A_E + lambda A_D); auto: sum for within, else diff",
     )
     center: bool = option(
-        False, "counterfactual, shapley: less the mean of the place's trajectories, as the other estimators are"
+        False,
+        "regression, counterfactual, shapley: less the mean of the place's trajectories, as place and marginal are;"
+        " else the gain against leaving the place alone",
     )
     judge: str = option(
         DEFAULT_JUDGE,
@@ -204,7 +207,7 @@ class Didpo:
         by_symbol = self.config.place == "symbol"
         for place, values in worth(group, self.config.estimator, self.config.gamma, self.judge, by_symbol):
             np.add.at(gained, [visit.member for visit in place.visits], values)
-            if self.config.center and self.config.estimator in BY_EXECUTION:
+            if self.config.center:
                 values = center(values)
             occurrences, advantages, lines = [], [], 0
             for visit, value in zip(place.visits, values.tolist(), strict=True):

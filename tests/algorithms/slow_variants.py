@@ -156,16 +156,15 @@ def regression(group: Group) -> list[tuple[int, Visits, list[float]]]:
         index: dict[tuple[int, bytes], int] = {}
         for p, visits in enumerate(here):
             wrote = dict(visits)
-            for block in sorted(set(wrote.values())):
-                share = mean(float(own == block) for own in wrote.values())
+            for block in sorted(set(wrote.values()) - {b""}):
+                column = [float(wrote.get(i) == block) for i in present]
                 index[p, block] = len(columns)
-                columns.append([float(wrote[i] == block) - share if i in wrote else 0.0 for i in present])
+                columns.append([value - mean(column) for value in column])
             if len(wrote) < len(present):
-                columns.append([float(i in wrote) - len(wrote) / len(present) for i in present])
+                columns.append([float(i not in wrote) - 1 + len(wrote) / len(present) for i in present])
         beta = [0.0] * len(columns) if flat(y) else best_ridge(columns, y)
         for p, visits in enumerate(here):
-            values = [beta[index[p, block]] for _, block in visits]
-            found.append((t, visits, [value - mean(values) for value in values]))
+            found.append((t, visits, [beta[index[p, block]] if block else 0.0 for _, block in visits]))
     return found
 
 

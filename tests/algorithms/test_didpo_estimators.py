@@ -113,24 +113,20 @@ def test_marginal_known_answers():
 def ridge_by_hand(places, returns, ridge):
     columns, owners = [], []
     for number, (rows, variants) in enumerate(places):
-        for variant in np.unique(variants):
+        for variant in np.unique(variants[variants > 0]):
             column = np.zeros(len(returns))
-            column[rows] = (variants == variant) - np.mean(variants == variant)
-            columns.append(column)
+            column[rows] = variants == variant
+            columns.append(column - column.mean())
             owners.append((number, variant))
         if len(rows) < len(returns):
-            column = np.zeros(len(returns))
-            column[rows] = 1
+            column = np.ones(len(returns))
+            column[rows] = 0
             columns.append(column - column.mean())
             owners.append((number, None))
-    x = np.array(columns).T
+    x = np.array(columns).T.reshape(len(returns), len(columns))
     beta = np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T @ (returns - returns.mean()))
-    result = []
-    for number, (_, variants) in enumerate(places):
-        own = {variant: b for (n, variant), b in zip(owners, beta, strict=True) if n == number}
-        values = np.array([own[variant] for variant in variants])
-        result.append(values - values.mean())
-    return result
+    effects = dict(zip(owners, beta, strict=True))
+    return [[effects.get((n, variant), 0.0) for variant in variants] for n, (_, variants) in enumerate(places)]
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.25, 1.0, 4.0]))
@@ -155,7 +151,7 @@ def test_the_chosen_ridge_foresees_best_when_a_row_is_left_out():
 
     def error(ridge):
         total = 0.0
-        x = np.concatenate([np.eye(2)[v] - np.eye(2)[v].mean(0) for _, v in places], axis=1)
+        x = np.array([variants for _, variants in places]).T
         for k in range(10):
             left = np.delete(np.arange(10), k)
             design = np.concatenate([np.ones((9, 1)), x[left]], axis=1)
@@ -167,6 +163,17 @@ def test_the_chosen_ridge_foresees_best_when_a_row_is_left_out():
     best = min(regression.RIDGES, key=error)
     chosen, wanted = regression.advantages(places, returns), regression.advantages(places, returns, best)
     np.testing.assert_allclose(chosen[0], wanted[0])
+
+
+def test_regression_says_what_is_gained_against_leaving_alone():
+    rows, returns = np.arange(9), np.array([0.0, 0, 0, 0.5, 0.5, 0.5, 1, 1, 1])
+    alone, half, right = (
+        regression.advantages([(rows, np.repeat([0, 1, 2], 3))], returns, 1e-9)[0][k] for k in (0, 3, 6)
+    )
+    assert (alone, half, right) == pytest.approx((0, 0.5, 1), abs=1e-6)
+    # Where nobody left it alone, effects are those against each other.
+    values = regression.advantages([(rows, np.repeat([1, 2, 3], 3))], returns, 1e-9)[0]
+    assert values == pytest.approx(returns - 0.5, abs=1e-6)
 
 
 def test_regression_tells_effects_apart_that_come_together():
@@ -182,7 +189,7 @@ def test_regression_tells_effects_apart_that_come_together():
 @pytest.mark.parametrize("estimator", FROM_ROLLOUTS)
 @given(st.data())
 @settings(max_examples=30, deadline=None)
-def test_estimates_from_rollouts_sum_to_zero_per_place_and_scale_with_the_returns(estimator, data):
+def test_estimates_from_rollouts_scale_with_the_returns_and_have_a_zero(estimator, data):
     lines = st.dictionaries(st.integers(0, 2), st.sampled_from(["x + 2", "x * 3", "x - 4"]))
     size = data.draw(st.integers(2, 7))
     written = [data.draw(lines) for _ in range(size)]
@@ -194,7 +201,10 @@ def test_estimates_from_rollouts_sum_to_zero_per_place_and_scale_with_the_return
     shuffled_order = list(reversed(range(size)))
     shuffled = worth([write(k, rewards[k], written[k]) for k in shuffled_order], estimator, 1.0)
     for (own, values), (_, twice), (_, other) in zip(found, scaled, shuffled, strict=True):
-        assert abs(values.sum()) < 1e-9 or estimator == "marginal"
+        if estimator == "place":
+            assert abs(values.sum()) < 1e-9
+        if estimator == "regression":
+            assert not values[[visit.variant == 0 for visit in own.visits]].any()
         np.testing.assert_allclose(twice, 2 * values, atol=1e-9)
         np.testing.assert_allclose(other[::-1], values, atol=1e-9)
         if estimator != "place":

@@ -66,6 +66,7 @@ FORMS = {
     "didpo marginal": estimated("marginal", variants.marginal),
     "didpo regression": estimated("regression", variants.regression),
     "didpo regression + A_E": estimated("regression", variants.regression, summed=True),
+    "didpo regression, centred": estimated("regression", variants.regression, center=True),
     "didpo counterfactual": estimated("counterfactual", variants.executed),
     "didpo shapley, centred": estimated("shapley", variants.executed, center=True),
 }  # fmt: skip
