@@ -1,4 +1,4 @@
-"""DiDPO: beside the episode's advantage, the tokens that wrote a recurring change are compared with their like.
+"""DiDPO: beside the episode's advantage, the tokens that wrote a change get what the change is worth.
 
 See docs/didpo.md.
 """
@@ -27,6 +27,8 @@ from codegym.spans import Span
 _Pieces = list[list[list[tuple[Span, float]]]]  # [trajectory][turn], spans of the reply with A_D
 
 
+#: Estimators whose A_D is added to A_E where content is auto: as published, and as it learned best (docs/study.md).
+SUMMED = ("within", "regression")
 #: Options that some estimators alone read.
 USED_BY = {
     "gamma": ("within", *FROM_ROLLOUTS),
@@ -55,12 +57,13 @@ class DidpoConfig:
     std: bool = option(True, "divide the episode advantage by its standard deviation, as GRPO")
     diff_std: bool = option(False, "within: divide the diff advantage by the anchor group's standard deviation")
     estimator: str = option(
-        "within",
+        "regression",
         "what a change is worth: within (published), place, marginal, regression, counterfactual or shapley",
     )
     content: str = option(
         "auto",
-        "tokens that write content get diff (A_D alone) or sum (A_E + lambda A_D); auto: sum for within, else diff",
+        "tokens that write content get diff (A_D alone) or sum (A_E + lambda A_D); auto: sum for within and regression,"
+        " else diff",
     )
     center: bool = option(
         False,
@@ -99,22 +102,22 @@ class DidpoConfig:
 
 
 class Didpo:
-    """DiDPO, diff-in-diff policy optimisation (2026).
+    """DiDPO, diff-in-diff policy optimisation (2026): A(i, t, k) = A_E(i) + lambda A_D(the change that token k writes).
 
-    Published (``estimator=within``): A(i, t, k) = A_E(i) + lambda A_D(s covering token k). A_E is GRPO's. s is an
-    occurrence of an anchor, a sub-diff that recurs across trajectories, and A_D(s) = R(i, t) - mean of R over the
-    anchor's trajectories, R(i, t) being the return-to-go discounted by gamma. A trajectory in which the anchor occurs
-    several times counts once, with the mean of its returns. Tokens in no anchor have A_D = 0.
+    A_E is GRPO's. A_D is by default that of ``regression``; it and its like (:mod:`algorithms.didpo.estimators`) ask
+    what a *place* gained from what was written there. Tokens that write content get lambda A_D, with ``std`` in units
+    of a standard deviation, as A_E is: that of the returns, or by execution that of what the trajectories' changes
+    gained. All others keep A_E, those that name a place among them: that a place is left alone shows in the name of the
+    next. A deletion writes nothing; the tokens that name what goes are its content.
 
-    Bias: the baseline depends on the action. If all occurrences are identical and written in the same context, their
-    A_D sums to zero and adds nothing in expectation; between variants of a change it moves weight towards those with
-    the better rest of the trajectory.
+    Published (``estimator=within``): the change is an occurrence s of an anchor, a sub-diff that recurs across
+    trajectories, and A_D(s) = R(i, t) - mean of R over the anchor's trajectories, R(i, t) being the return-to-go
+    discounted by gamma. A trajectory in which the anchor occurs several times counts once, with the mean of its
+    returns. Tokens in no anchor have A_D = 0.
 
-    The other estimators (:mod:`algorithms.didpo.estimators`) ask what a *place* gained from what was written there.
-    Tokens that write content get lambda A_D, with ``std`` in units of a standard deviation, as A_E is: that of the
-    returns, or by execution that of what the trajectories' changes gained.
-    All others keep A_E, those that name a place among them: that a place is left alone shows in the name of the next.
-    A deletion writes nothing; the tokens that name what goes are its content.
+    Bias of the published rule: the baseline depends on the action. If all occurrences are identical and written in the
+    same context, their A_D sums to zero and adds nothing in expectation; between variants of a change it moves weight
+    towards those with the better rest of the trajectory. The others name theirs where they are.
 
     Args:
         config: the options.
@@ -147,7 +150,7 @@ class Didpo:
         """Advantages [trajectory][turn] -> float32 [T], and the anchors. Raises ValueError for a NaN reward."""
         returns, kept = episode_returns(group), sampled(group)
         episode = group_advantage(returns, std=self.config.std, keep=kept)
-        summed = self.config.content == "sum" or (self.config.content == "auto" and self.config.estimator == "within")
+        summed = self.config.content == "sum" or (self.config.content == "auto" and self.config.estimator in SUMMED)
         if self.config.estimator == "within":
             anchors, pieces = self._anchors(group)
             unit = 1.0

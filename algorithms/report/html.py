@@ -150,7 +150,7 @@ def _changes(diff: Mapping[str, Any]) -> str:
 LEGEND = (
     "<p>Each response token is coloured by its advantage: <span style='background:rgba(33,113,181,.6)'>above</span> or "
     "<span style='background:rgba(230,120,20,.6)'>below</span> zero, full colour at the group's largest. "
-    "<b class=anchor>Outlined</b> parts recur across trajectories (anchors). Hover for the numbers.</p>"
+    "<b class=anchor>Outlined</b> parts are compared across trajectories (anchors). Hover for the numbers.</p>"
 )
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>

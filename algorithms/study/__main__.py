@@ -9,7 +9,7 @@ from pathlib import Path
 
 from algorithms.study.plan import ALIASES, SETTINGS
 
-MAIN = ("grpo", "oracle", "didpo", "didpo:estimator=marginal", "didpo:estimator=regression")
+MAIN = ("grpo", "oracle", "didpo", "didpo:estimator=within", "didpo:estimator=marginal")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

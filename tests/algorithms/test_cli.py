@@ -105,7 +105,7 @@ def test_errors_are_one_line_and_status_2(capsys):
         ),
         ("grpo", ["critic.enabled=true"], "learns nothing from a critic"),
         ("grpo", ["critic.lr=0.1"], "critic.lr=0.1 does nothing without critic.enabled=true"),
-        ("didpo", ["algorithm.center=true"], "algorithm.center=True does nothing with algorithm.estimator=within"),
+        ("didpo", ["algorithm.eta=0.5"], "algorithm.eta=0.5 does nothing with algorithm.estimator=regression"),
         ("didpo", ["algorithm.estimator=shapley", "algorithm.judge=x-v0"], "algorithm.judge=x-v0: "),
         ("hgpo", ["algorithm.depth=0", "algorithm.alpha=2"], "algorithm.alpha=2.0 does nothing"),
     ],

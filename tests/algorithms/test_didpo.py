@@ -1,4 +1,4 @@
-"""DiDPO's credit: exact tokens, the published rule, invariance."""
+"""DiDPO's credit by the published rule: exact tokens, known answers, invariance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK = b"\n".join(block(7, 4))
 
 
 def credit(group, **options):
-    return ALGORITHM(ALGORITHM.Config(**options)).credit(group)
+    return ALGORITHM(ALGORITHM.Config(estimator="within", **options)).credit(group)
 
 
 @pytest.mark.parametrize(

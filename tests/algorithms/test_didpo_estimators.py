@@ -312,7 +312,7 @@ def test_content_gets_the_change_s_worth_and_all_else_the_episode_s(estimator, c
             for span in visit.spans:
                 first, last = tokens_of(span, group[visit.member].turns[0].token_ends)
                 assert last > first
-                kept = episode[visit.member] if content == "sum" else 0
+                kept = episode[visit.member] if content == "sum" or estimator == "regression" else 0
                 expected[visit.member][first:last] = kept + 2 * value / unit
     for tokens, (found,) in zip(expected, result.advantages, strict=True):
         np.testing.assert_allclose(found, tokens, atol=1e-6)
@@ -328,7 +328,11 @@ def test_content_gets_the_change_s_worth_and_all_else_the_episode_s(estimator, c
         ({"estimator": "regression", "eta": 0.5}, r"algorithm\.eta=0\.5 does nothing .*=regression; it is for within"),
         ({"estimator": "place", "diff_std": True}, r"algorithm\.diff_std=True does nothing"),
         ({"estimator": "marginal", "judge_budget": 3}, r"algorithm\.judge_budget=3 .* for counterfactual, shapley"),
-        ({"center": True}, r"algorithm\.center=True does nothing .*=within"),
+        ({"estimator": "within", "center": True}, r"algorithm\.center=True does nothing .*=within"),
+        (
+            {"estimator": "place", "center": True},
+            r"does nothing .*=place; it is for regression, counterfactual, shapley",
+        ),
         ({"judge": "nonsense"}, r"algorithm\.judge=nonsense does nothing"),
         ({"estimator": "shapley", "gamma": 0.5}, r"algorithm\.gamma=0\.5 does nothing"),
     ],

@@ -48,13 +48,15 @@ class Form:
 
 def estimated(estimator: str, worth: variants.Worth, **how: bool) -> Form:
     by_execution = {"executed": True} if worth is variants.executed else {}
-    options = {"estimator": estimator} | ({"content": "sum"} if how.get("summed") else {})
-    options |= {"center": True} if how.get("center") else {}
+    summed, center = how.get("summed", False), how.get("center", False)
+    options = {"estimator": estimator, "content": "sum" if summed else "diff", "center": center}
     return Form("didpo", lambda groups: variants.painted(groups, worth, **by_execution, **how), options)
 
 
 FORMS = {
-    **{name: Form(name, functools.partial(slow.advantages, name)) for name in NAMES},
+    **{name: Form(name, functools.partial(slow.advantages, name)) for name in NAMES if name != "didpo"},
+    "didpo": Form("didpo", lambda groups: variants.painted(groups, variants.regression, summed=True)),
+    "didpo within": Form("didpo", functools.partial(slow.advantages, "didpo"), {"estimator": "within"}),
     "grpo, process": Form("grpo", variants.process, {"reward": "process"}),
     "reinforce_pp with baseline": Form(
         "reinforce_pp", variants.with_baseline, {"baseline": True}, {"kl_in": "loss", "kl_type": "k2"},
@@ -65,7 +67,6 @@ FORMS = {
     "didpo place": estimated("place", variants.place),
     "didpo marginal": estimated("marginal", variants.marginal),
     "didpo regression": estimated("regression", variants.regression),
-    "didpo regression + A_E": estimated("regression", variants.regression, summed=True),
     "didpo regression, centred": estimated("regression", variants.regression, center=True),
     "didpo counterfactual": estimated("counterfactual", variants.executed),
     "didpo shapley, centred": estimated("shapley", variants.executed, center=True),
@@ -131,9 +132,7 @@ SMALL = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "command", [*NAMES, "didpo algorithm.estimator=regression", "didpo algorithm.estimator=shapley"]
-)
+@pytest.mark.parametrize("command", [*NAMES, "didpo algorithm.estimator=within", "didpo algorithm.estimator=shapley"])
 def test_one_update_of_the_built_in_model(command, tmp_path):
     """As ``python -m algorithms.NAME.train`` does it, on the built-in task, of fewer episodes."""
     name, *options = command.split()

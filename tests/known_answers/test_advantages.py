@@ -243,9 +243,10 @@ def test_a15_diff_group_with_standard_deviation():
 def test_a16_a_trajectory_repeating_itself_is_no_group():
     same = ("a.py", b"    return total + 1\n")
     group = [trajectory(0, [turn([same], reward=0.1)] * 8), trajectory(1, [turn([("a.py", b"import os\n")], reward=1)])]
-    assert Didpo(DidpoConfig()).credit(group).anchors == ()
+    published = Didpo(DidpoConfig(estimator="within"))
+    assert published.credit(group).anchors == ()
     group[1] = trajectory(1, [turn([same], reward=1)])
-    (anchor,) = Didpo(DidpoConfig()).credit(group).anchors
+    (anchor,) = published.credit(group).anchors
     assert len(anchor.occurrences) == 9
     assert anchor.score == pytest.approx(groupability(1, 2))
 
