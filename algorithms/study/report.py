@@ -19,14 +19,16 @@ from algorithms.study.plan import ALIASES, SETTINGS
 
 BEGIN, END = "<!-- made by python -m algorithms.study report -->", "<!-- end -->"
 REFERENCE = "grpo"
+#: DiDPO's loss with GRPO's advantage alone: what differs from it differs in the credit, and in nothing else.
+SAME_LOSS = "didpo:estimator=within:lam=0"
 HELD_OUT = ("sampled/score", "greedy/score", "sampled/success", "greedy/success")
 HEAD = (
     "| method | seeds | {what}, training curve | to grpo, paired | held out, sampled | to grpo, paired |"
     " held out, greedy | all right, sampled | all right, greedy | rollouts to the level | updates a step |"
 )
 TOGETHER = (
-    "| method | settings | pairs of runs | training curve, to grpo, mean of settings |"
-    " share of hidden tests held out, sampled, to grpo, mean of settings |"
+    "| method | settings | pairs of runs | training curve, to {reference}, mean of settings |"
+    " share of hidden tests held out, sampled, likewise |"
 )
 Rows = Sequence[dict[str, Any]]
 
@@ -56,7 +58,9 @@ def write(rows: Path, page: Path) -> list[Path]:
 def text(rows: Rows) -> str:
     """Markdown: all settings together, then for each what it is, its table, its plot."""
     settings = _by_setting(rows)
-    return "\n".join([*_together(settings), *(_section(name, own) for name, own in settings)])
+    together = [*_together(settings, REFERENCE), *_together(settings, SAME_LOSS)]
+    head = ["### All settings", ""] if together else []
+    return "\n".join([*head, *together, *(_section(name, own) for name, own in settings)])
 
 
 def make_plots(rows: Rows) -> Iterator[tuple[str, str]]:
@@ -113,16 +117,20 @@ def level(methods: dict[str, dict[int, dict[str, Any]]], measure: str) -> float 
     return max((float(figures.smooth(_curves(runs, measure))[:, -1].mean()) for runs in complete), default=None)
 
 
-def _together(settings: Sequence[tuple[str, Rows]]) -> list[str]:
-    """The table of differences over settings, of methods that were run in several; nothing if there is none."""
+def _together(settings: Sequence[tuple[str, Rows]], reference: str) -> list[str]:
+    """The table of differences over settings, of methods that were run in several; nothing if there is none.
+
+    With :data:`SAME_LOSS` for a reference they are DiDPO's, which share its loss.
+    """
     found: dict[str, list[tuple[Estimate, Estimate]]] = {}
     for name, rows in settings:
         methods, measure = _methods(rows), _measure(name)
-        reference = methods.get(REFERENCE, {})
+        other = methods.get(reference, {})
         for method, runs in methods.items():
-            curve = figures.paired(_areas(runs, measure), _areas(reference, measure))
-            held_out = figures.paired(_held_out(runs, HELD_OUT[0]), _held_out(reference, HELD_OUT[0]))
-            if method != REFERENCE and curve and held_out:
+            curve = figures.paired(_areas(runs, measure), _areas(other, measure))
+            held_out = figures.paired(_held_out(runs, HELD_OUT[0]), _held_out(other, HELD_OUT[0]))
+            comparable = reference == REFERENCE or not is_baseline(method)
+            if method != reference and comparable and curve and held_out:
                 found.setdefault(method, []).append((curve, held_out))
     lines = []
     for method, pairs in found.items():
@@ -130,7 +138,7 @@ def _together(settings: Sequence[tuple[str, Rows]]) -> list[str]:
             count = sum(len(curve.values) for curve, _ in pairs)
             cells = [_mean_of_settings(figures.over_settings(column)) for column in zip(*pairs, strict=True)]
             lines.append(f"| {' | '.join([method, str(len(pairs)), str(count), *cells])} |")
-    return ["### All settings", "", TOGETHER, "|---" * 5 + "|", *lines, ""] if lines else []
+    return [TOGETHER.format(reference=reference), "|---" * 5 + "|", *lines, ""] if lines else []
 
 
 def _mean_of_settings(one: Estimate) -> str:

@@ -229,6 +229,13 @@ def test_a_report_says_what_the_rows_say_and_only_replaces_its_own_part(tmp_path
     together = page.read_text().partition("### All settings")[2].partition("### bugs")[0]
     assert "| oracle | 2 | 4 | +7.5 [+7.5, +7.5], in 2 of 2 ahead | +0.0 [+0.0, +0.0], in 0 of 2 ahead |" in together
     assert "| rloo | 2 | 2 | +30.0 [+30.0, +30.0], in 2 of 2 ahead |" in together
+    assert report.SAME_LOSS not in together
+    same = [one | {"method": report.SAME_LOSS} for one in [*rows, *other] if one["method"] == "grpo"]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [*rows, *other, *same]))
+    assert main(command) == 0
+    shared = page.read_text().partition(f"to {report.SAME_LOSS}")[2].partition("### bugs")[0]
+    assert "| oracle | 2 | 4 | +7.5 [+7.5, +7.5], in 2 of 2 ahead |" in shared
+    assert "| rloo |" not in shared  # its loss is another
     page.write_text("no marks")
     assert main(command) == 2
 
