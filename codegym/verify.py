@@ -1,6 +1,7 @@
 """``codegym verify``: does a SWE-bench instance behave on this machine, and what do predictions resolve?
 
-An instance behaves when, untouched, none of its fail-to-pass tests passes, and its reference solution resolves it.
+An instance behaves when, untouched, it is not resolved and none of its fail-to-pass tests passes, and its reference
+solution resolves it.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ def verify(bench: SWEBench, instance_id: str) -> Verified:
         return result(len(early), good, after.infra_error)
     if early:
         return result(len(early), good, f"passes untouched: {early[0]}")
+    if before.resolved:  # of rows that name no fail-to-pass test
+        return result(0, good, "is resolved untouched")
     if not after.resolved:
         return result(0, good, f"the reference solution fails: {next(iter(after.details.values()), '')}")
     return result(0, good, "")

@@ -13,9 +13,9 @@ from pathlib import Path
 from benchmarks import exclusions
 from benchmarks.base import Benchmark, Grade, Place, Task, Test, Workspace, changes
 from benchmarks.data import home
-from benchmarks.swebench import TIMEOUT_S, URL, images
+from benchmarks.swebench import TIMEOUT_S, URL, images, r2e
 from benchmarks.swebench.environments import Environment, Environments
-from benchmarks.swebench.ids import Lists, judge
+from benchmarks.swebench.ids import LISTED, Lists, judge, without_file
 from benchmarks.swebench.lazy import Files, Tasks
 from benchmarks.swebench.printed import PRINTED, run_printed
 from benchmarks.swebench.recipes import Recipe, recipe_for
@@ -124,9 +124,7 @@ class SWEBench(Benchmark):
             language="python",
             workspace=base,
             visible=(),
-            hidden=tuple(
-                Test(name, "fail to pass" if name in row.fail_to_pass else "pass to pass") for name in row.ids
-            ),
+            hidden=tuple(Test(name, _must(row, name)) for name in row.ids),
             limits=LIMITS,
             meta={"fixed": Files(lambda: self._fixed(row)), "patch": row.patch, "row": row},
             place=functools.partial(self._place, row),
@@ -173,7 +171,7 @@ class SWEBench(Benchmark):
     def environment(self, row: Row) -> Environment:
         """The row's environment, built if need be. Raises RecipeError, PythonMissing, BuildError."""
         if self.mode == "docker":
-            return images.environment_of(images.prepared(self.image(row), kept_back(row)))
+            return images.environment_of(images.prepared(self.image(row), _kept_back(row)))
         return self.environments.get(self.recipe(row))
 
     def image(self, row: Row) -> str:
@@ -192,7 +190,9 @@ class SWEBench(Benchmark):
 
     def _found(self, row: Row) -> tuple[Workspace, tuple[str, ...]]:
         if self.mode == "docker":
-            return images.files_of(images.prepared(self.image(row)))
+            # a patch that makes the bug needs the files that the agent's image lacks
+            without = () if row.reversed_patch else _kept_back(row)
+            return images.files_of(images.prepared(self.image(row), without))
         return self.repositories.files(row.repo, row.base_commit)
 
     def plan(self, row: Row) -> Plan:
@@ -200,7 +200,12 @@ class SWEBench(Benchmark):
         with self._lock:
             if row.instance_id not in self._plans:
                 base, executable = self._found(row)
-                self._plans[row.instance_id] = Plan(row, self.recipe(row), base, executable)
+                recipe = self.recipe(row)
+                if row.expected:
+                    made = r2e.plan_of(row, recipe, base, executable, images.prepared(self.image(row)))
+                else:
+                    made = Plan(row, recipe, base, executable)
+                self._plans[row.instance_id] = made
                 while len(self._plans) > KEEP_PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(row.instance_id)
@@ -238,18 +243,33 @@ def to_grade(row: Row, run: Run) -> Grade:
     if spoiled and (said := [line for line in run.log.splitlines() if any(map(str.isalpha, line))]):
         spoiled += f" (last printed: {said[-1].strip()[:200]})"
     tests, details = {}, {}
-    for name in row.ids:
-        status = run.status[name]
+    for name in dict.fromkeys((*row.ids, *results)):
+        status = run.status.get(name, "ran, but is not listed")
         missing = "timeout" if run.timed_out else "error"
         tests[name] = "passed" if results[name] and not spoiled else "failed" if status else missing
         if tests[name] != "passed":
-            details[name] = f"{name}: {spoiled or status or 'there is no record of it'}"
+            other = f", {_must(row, name)}" if row.expected.get(name, "PASSED") != "PASSED" else ""
+            details[name] = f"{name}: {spoiled or (status or 'there is no record of it') + other}"
     return Grade(lists.resolved and not spoiled, 0.0 if spoiled else lists.score, tests, details)
 
 
 def verdict(row: Row, run: Run) -> Lists:
-    """Which listed tests came out as they must."""
+    """Which listed tests came out as they must; of R2E-Gym's, those that are not listed, too: they did not."""
+    if row.expected:
+        seen = {without_file(name) for name, status in run.seen.items() if status in LISTED}
+        listed = {name: run.status[name] == status for name, status in row.expected.items()}
+        return Lists({}, listed | dict.fromkeys(sorted(seen - set(listed)), False))
     return judge(row.fail_to_pass, row.pass_to_pass, run.status, row.eval_type)
+
+
+def _must(row: Row, name: str) -> str:
+    if row.expected:
+        return f"must be {row.expected[name]}"
+    return "fail to pass" if name in row.fail_to_pass else "pass to pass"
+
+
+def _kept_back(row: Row) -> tuple[str, ...]:
+    return r2e.HIDDEN if row.expected else kept_back(row)
 
 
 def _broken(row: Row, reason: str) -> Grade:

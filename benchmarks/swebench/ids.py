@@ -4,7 +4,8 @@ Stored ids were read off logs, so they are not always what the test runner calls
 
 * pytest: cut at the first space (``test_x[a`` of ``test_x[a b]``), paths in parameters reduced to their last part;
 * Django: ``test_x (mod.Cls)``, which newer Pythons print as ``test_x (mod.Cls.test_x)``, or a docstring's first line;
-* sympy: the bare name of a function.
+* sympy: the bare name of a function;
+* R2E-Gym: pytest's without the file, see :func:`without_file`.
 
 ::
 
@@ -20,13 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 PASSING = frozenset({"PASSED", "XFAIL"})
+LISTED = ("PASSED", "FAILED", "ERROR")  # what R2E-Gym lists tests with
 _PARAMETER = re.compile(r"(.*?)\[(.*)\]", re.S)
 _UNITTEST = re.compile(r"(\w+) \(([\w.]+)\)$")
 
 
 @dataclass
 class Book:
-    """What was recorded in one run, by test. ``names``: how ids are written (pytest, unittest, bare)."""
+    """What was recorded in one run, by test. ``names``: how ids are written (pytest, unittest, bare, r2e)."""
 
     names: str
     exact: dict[str, str] = field(default_factory=dict)
@@ -36,6 +38,9 @@ class Book:
         """Record the status of a test; ``doc`` is the first line of its docstring."""
         if self.names == "bare":
             self._share(name.split("::")[-1].split("[")[0], status)
+        elif self.names == "r2e":
+            if status not in ("SKIPPED", "XFAIL", "XPASS"):  # it has no word for these
+                self._share(without_file(name), status)
         elif self.names == "unittest":
             self.exact[plain(name)] = status
             if doc:
@@ -73,6 +78,12 @@ def plain(name: str) -> str:
     if match and match[2].endswith("." + match[1]):
         return f"{match[1]} ({match[2][: -len(match[1]) - 1]})"
     return name
+
+
+def without_file(name: str) -> str:
+    """``r2e_tests/test_1.py::TestA::test_x[b - c]`` as R2E-Gym stores it: ``TestA.test_x[b``."""
+    file, separator, test = name.partition("::")
+    return (test if separator else file).replace("::", ".").split(" - ")[0]
 
 
 def _short_parameter(name: str) -> str:

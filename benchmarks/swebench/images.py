@@ -8,7 +8,8 @@
 
 The image's repository, at /testbed, is the task's base. What runs is not the image itself but one thin layer on it,
 made once, in which /testbed has no ``.git``: neither the agent nor its code finds later commits there. The workspace is
-a copy of /testbed at the sandbox's place, and what is installed in the image from /testbed is imported from the copy.
+a copy of /testbed at the sandbox's place, and what is installed in the image from /testbed is imported from the copy. A
+virtual environment in /testbed (R2E-Gym's) is used where it is, and is no part of the workspace.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 from benchmarks.base import Workspace
 from benchmarks.swebench.environments import Environment
@@ -25,15 +27,20 @@ from benchmarks.swebench.running import LIMITS
 from sandbox import SandboxError, open_sandbox
 
 BASE = "/testbed"
-_CONDA = "/opt/miniconda3/envs/testbed/bin/python"
+_PYTHONS = ("/opt/miniconda3/envs/testbed/bin/python", f"{BASE}/.venv/bin/python")
+# An environment that root made with uv leads to a Python below /root, which nobody else may enter.
 _STRIP = f"""cd {BASE} && rm -rf .git && for file in "$@"; do
-    rm -f -- "$file" "$(dirname "$file")/__pycache__/$(basename "$file" .py)".*
-done"""
+    rm -rf -- "$file" "$(dirname "$file")/__pycache__/$(basename "$file" .py)".*
+done && {{ [ ! -e .venv ] || chmod a+x /root; }}"""
 _TAG = "codegym-swebench"
+_LARGE = replace(LIMITS, output_bytes=1 << 30)  # a built pandas takes hundreds of MB
 _READ = """
 import base64, json, os, sys
 found, executable = {}, []
 for top, folders, names in os.walk("."):
+    if "pyvenv.cfg" in names:
+        folders.clear()
+        continue
     for name in names:
         path = os.path.join(top, name)[2:]
         if os.path.isfile(path) and not os.path.islink(path):
@@ -116,6 +123,9 @@ def size(name: str) -> int:
 def prepared(name: str, without: tuple[str, ...] = ()) -> str:
     """The tag of the image without the history of its repository, and without these files of it, compiled ones too.
 
+    Args:
+        without: files and folders, below /testbed or absolute.
+
     Raises SandboxError: other images may be there, so it is this task that cannot be run.
     """
     from sandbox.docker.daemon import LABEL, client, maker, remove, short
@@ -146,7 +156,7 @@ def prepared(name: str, without: tuple[str, ...] = ()) -> str:
             container.start()
             if container.wait()["StatusCode"] != 0:
                 raise SandboxError(f"the image {name!r} holds no {BASE}, so it is no image of SWE-bench")
-            container.commit(*tag.split(":"), changes=[f"LABEL {LABEL}=image"])
+            container.commit(*tag.split(":"), changes=[f"LABEL {LABEL}=image", *_path(base.attrs["Config"]["Env"])])
         finally:
             remove(container)
         return tag
@@ -156,27 +166,46 @@ def prepared(name: str, without: tuple[str, ...] = ()) -> str:
         api.close()
 
 
-def files_of(image: str) -> tuple[Workspace, tuple[str, ...]]:
-    """The regular files of the image's repository, built ones too, and which are executable.
+def _path(env: list[str] | None) -> list[str]:
+    """The change that puts an environment in /testbed last on PATH: its Python may be older than a sandbox's."""
+    found = [each.removeprefix("PATH=").split(":") for each in env or () if each.startswith("PATH=")]
+    parts = sorted(found[0] if found else (), key=lambda part: part.startswith(BASE))
+    return [f"ENV PATH={':'.join(parts)}"] if parts else []
 
-    Raises SandboxUnavailable, and SandboxError when they cannot be read.
+
+def files_of(image: str, folder: str = BASE) -> tuple[Workspace, tuple[str, ...]]:
+    """The regular files of the image's repository, or of another folder, built ones too, and which are executable.
+
+    Virtual environments are left out. Raises SandboxUnavailable, and SandboxError when they cannot be read.
     """
     import base64
 
-    with open_sandbox("docker", LIMITS, image=image) as box:
-        result = box.run(["python3", "-I", "-c", f"import os; os.chdir({BASE!r})\n{_READ}"], timeout=600)
-    if result.exit_code != 0 or result.truncated:
-        raise SandboxError(f"{BASE} of image {image} cannot be read: {result.stderr[-300:].decode(errors='replace')}")
-    found, executable = json.loads(result.stdout)
+    found, executable = json.loads(
+        _said(image, ["python3", "-I", "-c", f"import os; os.chdir({folder!r})\n{_READ}"], folder)
+    )
     return {path: base64.b64decode(data) for path, data in sorted(found.items())}, tuple(sorted(executable))
+
+
+def text_of(image: str, path: str) -> str:
+    """A text file of the image. Raises as :func:`files_of` does."""
+    return _said(image, ["cat", path], path).decode(errors="replace")
+
+
+def _said(image: str, command: list[str], what: str) -> bytes:
+    with open_sandbox("docker", _LARGE, image=image) as box:
+        result = box.run(command, timeout=600)
+    if result.exit_code != 0 or result.truncated:
+        said = result.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["too much"]
+        raise SandboxError(f"{what} of image {image} cannot be read: {said[0][:300]}")
+    return result.stdout
 
 
 @functools.cache
 def environment_of(image: str) -> Environment:
-    """The Python of the image: conda's environment ``testbed``, else python3. Raises SandboxError if it has none."""
-    ask = f"test -x {_CONDA} && exec {_CONDA} -I -c '{{0}}' || exec python3 -I -c '{{0}}'".format(
-        "import sys; print(sys.executable, *sys.version_info[:2])"
-    )
+    """The Python of the image: of the environment that is the testbed's, else python3. Raises SandboxError if it has
+    none."""
+    says = "-I -c 'import sys; print(sys.executable, *sys.version_info[:2])'"
+    ask = "".join(f"test -x {each} && exec {each} {says}\n" for each in _PYTHONS) + f"exec python3 {says}"
     with open_sandbox("docker", LIMITS, image=image) as box:
         result = box.run(["sh", "-c", ask])
         git = box.run(["sh", "-c", "command -v git"]).exit_code == 0

@@ -8,7 +8,7 @@
 The row's ``eval_script`` (rows of SWE-bench 5) says how its tests are run; what it does with git is left out, as the
 files are put in place by :class:`benchmarks.swebench.tree.Plan`. swebench's own parser reads what is printed between
 two marks that are drawn for each run. The code under test prints into the same log: docs/swebench.md says what such a
-verdict cannot promise.
+verdict cannot promise. Of R2E-Gym's rows the script is made of their image's command (:mod:`benchmarks.swebench.r2e`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PRINTED = "printed"  # a recipe's runner
 WORK = "/box/work"  # where a sandbox's workspace is
 _START, _END = ">>>>> Start Test Output", ">>>>> End Test Output"
 _HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-_ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])")  # colours, moves, titles
+ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])")  # colours, moves, titles
 _SET_UP_S = 300.0  # for copying the image's built files, beyond the tests' time
 
 
@@ -47,7 +47,11 @@ def recipe_of(row: Row) -> Recipe:
 
 
 def parser_of(row: Row) -> Callable[[str, Any], Mapping[str, str]]:
-    """swebench's parser for the row's log. Raises RecipeError."""
+    """swebench's parser for the row's log, or that of its data set. Raises RecipeError."""
+    if row.expected:
+        from benchmarks.swebench import r2e  # late: it needs this module
+
+        return lambda log, row: r2e.parse(log)
     try:
         from swebench.harness.log_parsers import PARSER_REGISTRY
     except ImportError:
@@ -83,12 +87,19 @@ def commands(eval_script: str) -> tuple[list[str], list[str]]:
     raise RecipeError("an eval_script without the marks of a test's output")
 
 
+def framed(before: Sequence[str], tests: Sequence[str]) -> str:
+    """An eval_script of these commands."""
+    return "\n".join([*before, f": '{_START}'", *tests, f": '{_END}'"])
+
+
 def script(row: Row, removed: Sequence[str], token: str, executable: Sequence[str] = ()) -> str:
     """The shell text of one run. ``removed``: files of the image that the workspace has no more."""
     before, tests = commands(row.eval_script)
     return "\n".join(
         [
             "exec 2>&1",
+            # cp leaves a virtual environment where it is, behind this link
+            f"[ ! -e /testbed/.venv/pyvenv.cfg ] || ln -s /testbed/.venv {WORK}/.venv",
             # a workspace is regular files: the image's links and empty folders come from the image
             f"cp -anT /testbed {WORK}",
             *_each("rm -f --", removed),
@@ -131,7 +142,7 @@ def read_log(row: Row, log: str, token: str, *, timed_out: bool = False) -> Run:
     Colours are left out, so a status is found whether or not the tests' tools took the pipe for a terminal. A status
     word that a newline cuts is none, and its test has no record.
     """
-    parts = re.split(rf"^{token}$", _ESCAPE.sub("", log), flags=re.M)
+    parts = re.split(rf"^{token}$", ESCAPE.sub("", log), flags=re.M)
     between = parts[1] if len(parts) > 1 else ""
     ended = len(parts) == 3
     seen = {str(name): str(status) for name, status in parser_of(row)(between, row).items()}

@@ -52,6 +52,7 @@ class Recipe:
     """What one environment is made of; see the module's text for the fields.
 
     ``graded_runner``: the test runner is the repository itself (pytest's own), so it comes from the workspace.
+    ``options``: of the interpreter, such as ``("-W", "ignore")``.
     """
 
     repo: str
@@ -66,6 +67,7 @@ class Recipe:
     env: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     graded_runner: bool = False
+    options: tuple[str, ...] = ()
 
 
 def recipe_for(row: Row, folder: str | Path | None = None, *, image: bool = False) -> Recipe:
@@ -75,6 +77,14 @@ def recipe_for(row: Row, folder: str | Path | None = None, *, image: bool = Fals
 
     Raises :class:`RecipeError`.
     """
+    if row.expected:
+        from benchmarks.swebench import r2e  # late: it needs this module
+
+        if not image:
+            raise RecipeError(
+                f"{row.instance_id}: R2E-Gym's tests are in its images only: use mode='docker' (--docker)"
+            )
+        return r2e.recipe_of(row)
     name = row.repo.replace("/", "__") + ".json"
     for place in (None if folder is None else Path(folder), _OWN):
         if place is not None and (place / name).is_file():

@@ -183,7 +183,7 @@ def _grade(bench: SWEBench, row: Row, patch: str, place: Path) -> str:
     plan, environment = bench.plan(row), bench.environment(row)
     command = f"{environment.python} -m {plan.recipe.runner} {' '.join([*plan.recipe.arguments, *plan.directives()])}"
     if plan.recipe.runner == PRINTED:
-        command = "\n".join(commands(row.eval_script)[1])
+        command = "\n".join(commands(plan.row.eval_script)[1])
     (place / "eval.sh").write_text(f"#!/bin/bash\n# what was run, by its own driver, in a sandbox\n{command}\n")
     try:
         applied = apply(plan.base, patch)

@@ -54,7 +54,9 @@ class Repositories:
     def find(self, repo: str, commit: str) -> Path:
         """A git directory that holds the commit. Raises :class:`RepositoryError`."""
         if not commit:
-            raise RepositoryError(f"the row names no commit of {repo}: its files are in its image, mode='docker'")
+            raise RepositoryError(
+                f"there is nothing to clone {repo} from: the row's files are in its image, use mode='docker' (--docker)"
+            )
         owner, _, name = repo.partition("/")
         asked = []
         for place in (self._folder, self._cache):

@@ -8,7 +8,8 @@
 
 Both generations are read: 4.x rows, whose environment is known by (repo, version), and 5.x rows, which carry
 ``image``, ``log_parser``, ``eval_type`` and ``eval_script``. SWE-Gym, SWE-smith and SWE-rebench rows use other names
-for some columns; a :class:`Row` has one name for each.
+for some columns; a :class:`Row` has one name for each. Those of R2E-Gym are of a kind of their own
+(:mod:`benchmarks.swebench.r2e`).
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ class Row:
     """One instance.
 
     Attributes:
-        base_commit: "" when the repository is only in an image (SWE-smith).
+        base_commit: "" when the repository is only in an image (SWE-smith, R2E-Gym).
         reversed_patch: the patch makes the bug, so its reverse is the solution (SWE-smith: rows without a test patch).
         fail_to_pass, pass_to_pass: test ids as stored, which may be cut (see :mod:`benchmarks.swebench.ids`).
         image: the container image; "" when the row names none.
         install: SWE-rebench's ``install_config``: python, packages, test command.
+        expected: R2E-Gym's: the status that each test must have, and no other test may have one of these. Such a row
+            has no fail-to-pass tests.
     """
 
     instance_id: str
@@ -70,6 +73,7 @@ class Row:
     eval_script: str = ""
     reversed_patch: bool = False
     install: Mapping[str, Any] = field(default_factory=dict)
+    expected: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -84,12 +88,13 @@ class Row:
 
 def read_row(raw: Mapping[str, Any]) -> Row:
     """A row of any of the data sets. Raises :class:`RowError` when it cannot be judged."""
-    known = {ours: next((str(raw[name]) for name in names if raw.get(name)), "") for ours, names in _ALIKE.items()}
     if "expected_output_json" in raw:
-        raise RowError(
-            "rows of R2E-Gym are not supported: the command that runs their tests is in their images only, and their "
-            "solution is a parsed commit, no patch"
-        )
+        from benchmarks.swebench import r2e  # late: it needs this module
+
+        return r2e.read(raw)
+    known: dict[str, Any] = {
+        ours: next((str(raw[name]) for name in names if raw.get(name)), "") for ours, names in _ALIKE.items()
+    }
     name = known["instance_id"]
     if not name:
         raise RowError("it has no instance_id")

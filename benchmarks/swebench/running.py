@@ -78,6 +78,7 @@ def run_tests(
     job = {
         "source": driver_source(),
         "python": environment.python,
+        "options": list(plan.recipe.options),
         "token": secrets.token_hex(16),
         "seconds": timeout,
         "env": dict(plan.recipe.env),

@@ -75,12 +75,22 @@ class Plan:
         base: the files at the base commit, of which ``executable`` may be run by name. Of a row whose patch makes the
             bug they may be the healthy ones, as SWE-smith's images have them, or those with the bug; ``self.base`` has
             the bug, and lacks the test files of the fail-to-pass tests, which SWE-smith takes away too.
+        tests: hidden tests beside those of the row's patch (R2E-Gym's, of its image): these are run.
 
     Raises RowPatchError when the row's own patches do not apply to its base.
     """
 
-    def __init__(self, row: Row, recipe: Recipe, base: Workspace, executable: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        row: Row,
+        recipe: Recipe,
+        base: Workspace,
+        executable: tuple[str, ...] = (),
+        *,
+        tests: Workspace | None = None,
+    ) -> None:
         self.row, self.recipe, self.base, self.executable = row, recipe, base, executable
+        self._tests = {} if tests is None else tests
         self.hidden: Workspace = base
         with _of(row):
             self._of_tests = _names(row.test_patch)
@@ -93,6 +103,8 @@ class Plan:
                 self.hidden, self._healthy = _less(self.hidden, stale), _less(self._healthy, stale)
                 self._of_tests = {path for path in _named(row) if path in self.hidden and _tests(path)}
                 self.base = _less(self.hidden, self._of_tests)
+            self.hidden = {**self.hidden, **self._tests}
+            self._of_tests |= set(self._tests)
 
     @cached_property
     def gold(self) -> Workspace:
@@ -119,7 +131,7 @@ class Plan:
 
     def directives(self) -> list[str]:
         """The test files to run, as the runner wants them: those of the test patch, else those that ids name."""
-        files = [
+        files = [path for path in sorted(self._tests) if _TEST_FILE.fullmatch(PurePosixPath(path).name)] or [
             each.path
             for each in patches.touched(self.row.test_patch)
             if not each.path.endswith(_NO_TESTS) and each.path in self.hidden
@@ -140,7 +152,7 @@ class Plan:
         """A test file beside the last hidden one."""
         a, b, d = (secrets.token_hex(4) for _ in range(3))
         c = secrets.randbelow(1 << 30)
-        places = [each for each in self._of_tests if each.endswith(".py") and each in self.hidden]
+        places = [each for each in self._tests or self._of_tests if each.endswith(".py") and each in self.hidden]
         places = sorted(places, key=lambda path: (_TEST_FILE.fullmatch(PurePosixPath(path).name) is None, path))
         folder = PurePosixPath(places[0]).parent if places else PurePosixPath(self._first_file()).parent
         text = _CANARY + ("" if self.recipe.runner != "pytest" else _CANARY_FUNCTION)

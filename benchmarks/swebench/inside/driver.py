@@ -262,7 +262,8 @@ def main(pipe):
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(each) for each in config["path"])  # of their children
     os.environ.pop("PYTEST_ADDOPTS", None)
     if config["without"]:  # installed from there, graded here
-        sys.path[:] = [each for each in sys.path if not each.startswith(config["without"])]
+        own = sys.prefix  # an environment may be in there
+        sys.path[:] = [each for each in sys.path if each.startswith(own) or not each.startswith(config["without"])]
     runners = {"pytest": run_pytest, "unittest": run_unittest, "django": run_django}  # noqa: F821 - unittests.py
     run = runners[config["runner"]]
     records = recorder(config.pop("records"), config.pop("token"))

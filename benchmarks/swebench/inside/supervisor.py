@@ -46,7 +46,8 @@ def start(job, records, output, program, config):
     environment = dict(os.environ)
     environment.update(job["env"])
     # -I: neither the workspace nor the environment may say what is imported before the driver
-    os.execve(job["python"], [job["python"], "-I", "-B", "-c", BOOT.format(program, config)], environment)
+    command = [job["python"], "-I", "-B", *job["options"], "-c", BOOT.format(program, config)]
+    os.execve(job["python"], command, environment)
 
 
 def send(pipe, text):

@@ -51,7 +51,6 @@ def test_lists_and_texts_of_lists_are_read_alike():
         ({"repo": None}, "a__b-1 names no repo"),
         ({"FAIL_TO_PASS": 7}, "FAIL_TO_PASS is no list"),
         ({"install_config": "{"}, "install_config is no JSON object"),
-        ({"expected_output_json": "{}"}, "rows of R2E-Gym are not supported"),
     ],
 )
 def test_rows_that_cannot_be_judged_are_refused(change, message):
