@@ -58,8 +58,12 @@ def write(rows: Path, page: Path) -> list[Path]:
 def text(rows: Rows) -> str:
     """Markdown: all settings together, then for each what it is, its table, its plot."""
     settings = _by_setting(rows)
-    together = [*_together(settings, REFERENCE), *_together(settings, SAME_LOSS)]
+    learned = [(name, own) for name, own in settings if _learned(own)]
+    together = [*_together(learned, REFERENCE), *_together(learned, SAME_LOSS)]
     head = ["### All settings", ""] if together else []
+    if together and len(learned) < len(settings):
+        out = ", ".join(name for name, _ in settings if name not in dict(learned))
+        head += [f"Without {out}, where every method ends below the model before training.", ""]
     return "\n".join([*head, *together, *(_section(name, own) for name, own in settings)])
 
 
@@ -115,6 +119,14 @@ def level(methods: dict[str, dict[int, dict[str, Any]]], measure: str) -> float 
     most = max(map(len, baselines), default=0)
     complete = [runs for runs in baselines if len(runs) == most]
     return max((float(figures.smooth(_curves(runs, measure))[:, -1].mean()) for runs in complete), default=None)
+
+
+def _learned(rows: Rows) -> bool:
+    """Whether some method's mean over seeds is above the model before training, on held-out tasks. Where none is, the
+    differences say how methods break a model, and are many times those of the others."""
+    before = [row["held_out"][HELD_OUT[0]] for row in rows if row["method"] == "start"]
+    after = [np.mean(list(_held_out(runs, HELD_OUT[0]).values())) for runs in _methods(rows).values()]
+    return not before or max(after) > before[0]
 
 
 def _together(settings: Sequence[tuple[str, Rows]], reference: str) -> list[str]:

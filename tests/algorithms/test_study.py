@@ -236,6 +236,14 @@ def test_a_report_says_what_the_rows_say_and_only_replaces_its_own_part(tmp_path
     shared = page.read_text().partition(f"to {report.SAME_LOSS}")[2].partition("### bugs")[0]
     assert "| oracle | 2 | 4 | +7.5 [+7.5, +7.5], in 2 of 2 ahead |" in shared
     assert "| rloo |" not in shared  # its loss is another
+    better = row("start", 0, [], **{"sampled/score": 0.75}) | {"setting": "two"}
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [*rows, *other, better]))
+    assert main(command) == 0
+    assert "All settings" not in page.read_text()  # there is but one in which anything was learned
+    third = [one | {"setting": "small"} for one in rows]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [*rows, *other, better, *third]))
+    assert main(command) == 0
+    assert "Without two, where every method ends below the model before training." in page.read_text()
     page.write_text("no marks")
     assert main(command) == 2
 
