@@ -180,9 +180,9 @@ class UnsafeSandbox(Sandbox):
     @contextlib.contextmanager
     def _root(self) -> Iterator[int]:
         """A descriptor of the workspace, which stays what it is meanwhile."""
-        self._check()
+        self._check()  # before a lock that in a fork of the opener may never be free
         with self._swapping:
-            self._check()
+            self._check()  # it may have been closed meanwhile
             root = os.dup(self._dirfd)
         try:
             yield root

@@ -1,11 +1,12 @@
 """Places that trajectories had before them, and what each wrote there: the groups of all estimators but the published.
 
-A place is a definition of a file (``path``, symbol) **with the text it has at that moment**, at a turn; text outside of
-definitions is a place by the region of the file that is replaced, and with ``by_symbol=False`` all text is. Every
+A place is a definition of a file (``path``, symbol) **with the text it has at that moment**, at a turn; text outside
+of definitions is a place by the region of the file that is replaced, and with ``by_symbol=False`` all text is. Every
 trajectory that reached the turn with the place as it is belongs to it: what it wrote there is its *variant*, and
-leaving it alone is one, too. Two variants are the same where the same units (:mod:`algorithms.didpo.units`) took the
-place of as many bytes at the same point of the place; comments alone are no unit, so where nothing else changed the
-bytes themselves count.
+leaving it alone is one, too. A reply that was refused left all places alone, whatever it tried: the workspace, and so
+the tests' verdict, is that of an untouched one. Two variants are the same where the same units
+(:mod:`algorithms.didpo.units`) took the place of as many bytes at the same point of the place; comments alone are no
+unit, so where nothing else changed the bytes themselves count.
 """
 
 from __future__ import annotations

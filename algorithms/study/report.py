@@ -19,7 +19,8 @@ from algorithms.study.plan import ALIASES, SETTINGS
 
 BEGIN, END = "<!-- made by python -m algorithms.study report -->", "<!-- end -->"
 REFERENCE = "grpo"
-#: DiDPO's loss with GRPO's advantage alone: what differs from it differs in the credit, and in nothing else.
+#: DiDPO's loss with GRPO's advantage alone. DiDPO's estimators differ from it in the credit and in nothing else; the
+#: oracle also learns from groups of equal returns.
 SAME_LOSS = "didpo:estimator=within:lam=0"
 HELD_OUT = ("sampled/score", "greedy/score", "sampled/success", "greedy/success")
 HEAD = (
@@ -141,7 +142,7 @@ def _together(settings: Sequence[tuple[str, Rows]], reference: str) -> list[str]
         for method, runs in methods.items():
             curve = figures.paired(_areas(runs, measure), _areas(other, measure))
             held_out = figures.paired(_held_out(runs, HELD_OUT[0]), _held_out(other, HELD_OUT[0]))
-            comparable = reference == REFERENCE or not is_baseline(method)
+            comparable = reference == REFERENCE or not (is_baseline(method) or "loss." in method)
             if method != reference and comparable and curve and held_out:
                 found.setdefault(method, []).append((curve, held_out))
     lines = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -22,6 +23,7 @@ from benchmarks.base import Task
 from benchmarks.swebench import pythons
 from benchmarks.swebench.benchmark import SWEBench
 from benchmarks.swebench.environments import RECORD
+from sandbox import SandboxUnavailable
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 BASE = {
@@ -231,6 +233,22 @@ def bench(world: World) -> Iterator[SWEBench]:
     made = SWEBench("swe-lite", **options(world))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def docker() -> Iterator[Any]:
+    """The daemon's client. Skips where there is none; fails where .ci/run started one."""
+    from sandbox.docker import daemon, image
+
+    try:
+        api = daemon.client()
+        image.find(api, None)
+    except SandboxUnavailable as error:
+        if os.environ.get("CODEGYM_TEST_DOCKER"):
+            pytest.fail(f"Docker was started, but: {error}")
+        pytest.skip(str(error))
+    with contextlib.closing(api):
+        yield api
 
 
 def changed(task: Task, files: Mapping[str, str | None]) -> dict[str, bytes]:

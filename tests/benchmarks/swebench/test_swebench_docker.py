@@ -13,6 +13,7 @@ import tarfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,6 @@ from benchmarks.base import Grade, reference
 from benchmarks.swebench import images
 from benchmarks.swebench.benchmark import SWEBench
 from codegym.workspace import EpisodeFiles
-from sandbox import SandboxUnavailable
 from tests.benchmarks.swebench.attacks import PYTEST, UNITTEST
 from tests.benchmarks.swebench.conftest import World, changed, git, options
 
@@ -47,37 +47,29 @@ def sys_prefix() -> str:
 
 
 @pytest.fixture(scope="module")
-def docker_bench(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SWEBench]:
+def docker_bench(world: World, docker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SWEBench]:
     from sandbox.docker import daemon, image
 
-    try:
-        api = daemon.client()
-        base = image.find(api, None)
-    except SandboxUnavailable as error:
-        if os.environ.get("CODEGYM_TEST_DOCKER"):
-            pytest.fail(f"Docker was started, but: {error}")
-        pytest.skip(str(error))
     clone = tmp_path_factory.mktemp("testbed") / "clone"
     git(world.folder, "clone", "-q", str(world.clones / "fixture__calc"), str(clone))
     git(clone, "checkout", "-q", SWEBench("swe-lite", **options(world)).row(FIVE).base_commit)
-    with contextlib.closing(api):
-        container = api.containers.create(base, ["-"], entrypoint=["-"], network_mode="none")
-        try:
-            container.put_archive("/", _tar(clone))
-            container.commit("fixture/calc", "latest")
-            names = ["fixture/calc:latest", "swebench/sweb.eval.x86_64.fixture_1776_calc-4:latest"]
-            assert api.images.get(names[0]).tag(*names[1].split(":"))  # a row of 4.x names no image: swebench's name
-        finally:
-            daemon.remove(container)
-        raw = [json.loads(line) for line in world.rows.read_text().splitlines()]
-        given = [each | {"image": names[0]} if each["instance_id"] == UNIT else each for each in raw]
-        rows = clone.parent / "rows.json"
-        rows.write_text(json.dumps(given))
-        yield SWEBench("swe-lite", **{**options(world), "rows": str(rows), "mode": "docker", "repositories": None})
-        tag = images.prepared("fixture/calc:latest")
-        images.prepared.cache_clear()
-        for name in (tag, *names):
-            api.images.remove(name, force=True)
+    container = docker.containers.create(image.find(docker, None), ["-"], entrypoint=["-"], network_mode="none")
+    try:
+        container.put_archive("/", _tar(clone))
+        container.commit("fixture/calc", "latest")
+        names = ["fixture/calc:latest", "swebench/sweb.eval.x86_64.fixture_1776_calc-4:latest"]
+        assert docker.images.get(names[0]).tag(*names[1].split(":"))  # a row of 4.x names no image: swebench's name
+    finally:
+        daemon.remove(container)
+    raw = [json.loads(line) for line in world.rows.read_text().splitlines()]
+    given = [each | {"image": names[0]} if each["instance_id"] == UNIT else each for each in raw]
+    rows = clone.parent / "rows.json"
+    rows.write_text(json.dumps(given))
+    yield SWEBench("swe-lite", **{**options(world), "rows": str(rows), "mode": "docker", "repositories": None})
+    tag = images.prepared("fixture/calc:latest")
+    images.prepared.cache_clear()
+    for name in (tag, *names):
+        docker.images.remove(name, force=True)
 
 
 @pytest.mark.parametrize("row", [FOUR, FIVE, UNIT])

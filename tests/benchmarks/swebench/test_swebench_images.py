@@ -21,25 +21,11 @@ from benchmarks.swebench import images
 from benchmarks.swebench.benchmark import SWEBench
 from codegym.cli import main
 from codegym.workspace import EpisodeFiles
-from sandbox import SandboxError, SandboxUnavailable
+from sandbox import SandboxError
 from tests.benchmarks.swebench.conftest import World, git, options
 
 UNIT = "fixture__calc-u"
 IMAGE = "swebench/sweb.eval.x86_64.fixture_1776_calc-u:latest"  # as swebench names it
-
-
-@pytest.fixture(scope="module")
-def docker() -> Iterator[Any]:
-    from sandbox.docker import daemon
-
-    try:
-        api = daemon.client()
-    except SandboxUnavailable as error:
-        if os.environ.get("CODEGYM_TEST_DOCKER"):
-            pytest.fail(f"Docker was started, but: {error}")
-        pytest.skip(str(error))
-    with contextlib.closing(api):
-        yield api
 
 
 def tar(**files: bytes) -> bytes:

@@ -11,6 +11,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import pytest
@@ -21,7 +22,6 @@ from benchmarks.swebench import images, r2e
 from benchmarks.swebench.benchmark import SWEBench
 from codegym.cli import main
 from codegym.workspace import EpisodeFiles
-from sandbox import SandboxUnavailable
 from tests.benchmarks.swebench.conftest import BASE, VERSION, changed
 from tests.benchmarks.swebench.r2e_rows import ID, PRINTED, RECORDED, TESTS, raw
 
@@ -77,34 +77,26 @@ def image_tar(command: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+def rows(docker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """A file of one row for each image."""
     from sandbox.docker import daemon, image
 
-    try:
-        api = daemon.client()
-        base = image.find(api, None)
-    except SandboxUnavailable as error:
-        if os.environ.get("CODEGYM_TEST_DOCKER"):
-            pytest.fail(f"Docker was started, but: {error}")
-        pytest.skip(str(error))
     found = {}
-    with contextlib.closing(api):
-        for name, (tag, command) in IMAGES.items():
-            container = api.containers.create(base, ["-"], entrypoint=["-"], network_mode="none")
-            try:
-                container.put_archive("/", image_tar(command))
-                path = "/testbed/.venv/bin:/usr/local/bin:/usr/bin:/bin"
-                container.commit(*tag.split(":"), changes=[f"ENV PATH={path}"])
-            finally:
-                daemon.remove(container)
-            found[name] = tmp_path_factory.mktemp("r2e") / f"{name}.jsonl"
-            found[name].write_text(json.dumps(raw(tag)) + "\n")
-        yield found
-        made = [images.prepared(tag, hidden) for tag, _ in IMAGES.values() for hidden in ((), r2e.HIDDEN)]
-        images.prepared.cache_clear()
-        for each in (*made, *(tag for tag, _ in IMAGES.values())):
-            api.images.remove(each, force=True)
+    for name, (tag, command) in IMAGES.items():
+        container = docker.containers.create(image.find(docker, None), ["-"], entrypoint=["-"], network_mode="none")
+        try:
+            container.put_archive("/", image_tar(command))
+            path = "/testbed/.venv/bin:/usr/local/bin:/usr/bin:/bin"
+            container.commit(*tag.split(":"), changes=[f"ENV PATH={path}"])
+        finally:
+            daemon.remove(container)
+        found[name] = tmp_path_factory.mktemp("r2e") / f"{name}.jsonl"
+        found[name].write_text(json.dumps(raw(tag)) + "\n")
+    yield found
+    made = [images.prepared(tag, hidden) for tag, _ in IMAGES.values() for hidden in ((), r2e.HIDDEN)]
+    images.prepared.cache_clear()
+    for each in (*made, *(tag for tag, _ in IMAGES.values())):
+        docker.images.remove(each, force=True)
 
 
 @pytest.fixture(params=IMAGES)
