@@ -20,9 +20,11 @@ from pathlib import Path
 
 import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import PreTrainedModel, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from algorithms.core.config import option
+from algorithms.core.config import ModelConfig, option
+from algorithms.core.model import load_model
+from algorithms.core.tokens import load_tokenizer
 from algorithms.sft.demonstrations import Habits, demonstrate
 from algorithms.sft.tokenizer import train_tokenizer
 from benchmarks.repair.tiny import make_task
@@ -45,6 +47,9 @@ class Settings:
     layers: int = option(3, "two are the least that can copy")
     heads: int = option(4, "of attention")
     prompt_weight: float = option(0.1, "of the loss on what the model reads: it learns the words of the rules sooner")
+    start: str = option(
+        "", 'model to go on from, made by this command: its folder, or "tiny"; files have the full number at once'
+    )
 
 
 def new_model(settings: Settings, vocabulary: int, end: int, pad: int) -> Qwen3ForCausalLM:
@@ -73,6 +78,23 @@ def new_model(settings: Settings, vocabulary: int, end: int, pad: int) -> Qwen3F
     return model
 
 
+def start_model(settings: Settings, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
+    """The model of ``start``. Raises ValueError if it cannot be read or is not of the tokenizer and sizes asked for."""
+    try:
+        model = load_model(ModelConfig(path=settings.start), torch.device("cpu"))
+        vocabulary = load_tokenizer(settings.start).get_vocab()
+    except ValueError as error:
+        raise ValueError(str(error).replace("model.path=", "--start ")) from None
+    has = model.config.hidden_size, model.config.num_hidden_layers, model.config.num_attention_heads
+    if has != (settings.hidden, settings.layers, settings.heads):
+        sizes = "--hidden {} --layers {} --heads {}".format(*has)
+        raise ValueError(f"--start {settings.start} is a model of other sizes: give {sizes}")
+    if vocabulary != tokenizer.get_vocab():
+        raise ValueError(f"--start {settings.start} has another tokenizer: give a model made by this command")
+    model.set_attn_implementation("eager")
+    return model
+
+
 def encode(
     tokenizer: PreTrainedTokenizerFast, messages: list[dict[str, str]], prompt_weight: float
 ) -> tuple[list[int], list[float]]:
@@ -90,8 +112,11 @@ def encode(
 
 
 def shapes(step: int, settings: Settings, index: int) -> tuple[int, int]:
-    """Functions and bugs of demonstration ``index``: one function at first, then two, then all sizes, then the full."""
-    done = step / settings.steps
+    """Functions and bugs of demonstration ``index``: one function at first, then two, then all sizes, then the full.
+
+    A model to go on from has learned to copy, so it gets the full number at once.
+    """
+    done = 1.0 if settings.start else step / settings.steps
     full = settings.functions
     if done < 0.08:
         functions = 1
@@ -130,7 +155,7 @@ def batch(step: int, settings: Settings, tokenizer: PreTrainedTokenizerFast) -> 
     return parts
 
 
-def loss_of(model: Qwen3ForCausalLM, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+def loss_of(model: PreTrainedModel, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Weighted sum of the cross-entropy of each token given those before it."""
     # Padding stands on the right, where a causal model cannot see it, so no mask is needed. bf16 halves the time.
     with torch.autocast(ids.device.type, torch.bfloat16):
@@ -148,7 +173,7 @@ def rate(step: int, steps: int) -> float:
     return 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def optimizers(model: Qwen3ForCausalLM, settings: Settings) -> list[tuple[torch.optim.Optimizer, float]]:
+def optimizers(model: PreTrainedModel, settings: Settings) -> list[tuple[torch.optim.Optimizer, float]]:
     """Each with its learning rate: Muon (orthogonalised momentum) for the layers' matrices, AdamW for the rest.
 
     With AdamW alone the model finds the words of the rules first and copies from the file three times as late.
@@ -162,12 +187,21 @@ def optimizers(model: Qwen3ForCausalLM, settings: Settings) -> list[tuple[torch.
     ]
 
 
-def train(
-    settings: Settings, report: Callable[[int, float], None]
-) -> tuple[Qwen3ForCausalLM, PreTrainedTokenizerFast, list[float]]:
-    """Run the warm start; ``report(step, loss)`` after each step. Returns the model, its tokenizer and the losses."""
+def begin(settings: Settings) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """The model to train, new or that of ``start``, and its tokenizer. Raises ValueError for an unfit ``start``."""
     tokenizer = train_tokenizer()
-    model = new_model(settings, len(tokenizer), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))
+    if settings.start:
+        return start_model(settings, tokenizer), tokenizer
+    return new_model(settings, len(tokenizer), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id)), tokenizer
+
+
+def train(
+    settings: Settings,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    report: Callable[[int, float], None],
+) -> list[float]:
+    """Train ``model`` in place; ``report(step, loss)`` after each step. Returns the losses."""
     both = optimizers(model, settings)
     losses = []
     for step in range(settings.steps):
@@ -184,11 +218,11 @@ def train(
             optimizer.param_groups[0]["lr"] = lr * rate(step, settings.steps)
             optimizer.step()
         report(step, losses[-1])
-    return model, tokenizer, losses
+    return losses
 
 
 def save(
-    folder: Path, settings: Settings, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, record: dict
+    folder: Path, settings: Settings, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, record: dict
 ) -> None:
     """Write the model (weights in bfloat16, half the size; load them as float32), the tokenizer and ``sft.json``."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -215,6 +249,10 @@ def main(argv: list[str] | None = None) -> int:
     out, threads = args.pop("out"), args.pop("threads")
     settings = Settings(**args)
     torch.set_num_threads(threads)
+    try:
+        model, tokenizer = begin(settings)
+    except ValueError as error:
+        parser.error(str(error))
     started = time.monotonic()
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
     live = sys.stderr.isatty()
@@ -227,7 +265,7 @@ def main(argv: list[str] | None = None) -> int:
             if not live and (step + 1) % 100 == 0:
                 print(f"{said}  {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
-        model, tokenizer, losses = train(settings, report)
+        losses = train(settings, model, tokenizer, report)
     seconds = round(time.monotonic() - started)
     tail = losses[-50:]
     record = {"threads": threads, "seconds": seconds, "loss": round(sum(tail) / len(tail), 4)}

@@ -16,7 +16,7 @@ from algorithms.distributed.launch import launch
 from algorithms.rollout.rollout import Rollout
 from algorithms.sft.demonstrations import Habits, demonstrate
 from algorithms.sft.tokenizer import train_tokenizer
-from algorithms.sft.train import Settings, batch, encode, main, rate, shapes, train
+from algorithms.sft.train import Settings, batch, begin, encode, main, rate, shapes, train
 from benchmarks.repair.tiny import make_task
 
 SMALL = Settings(steps=24, batch=8, hidden=32, layers=1, heads=2, functions=2)
@@ -24,13 +24,13 @@ SMALL = Settings(steps=24, batch=8, hidden=32, layers=1, heads=2, functions=2)
 
 def test_loss_falls_and_the_same_seed_gives_the_same_losses() -> None:
     seen: list[int] = []
-    _, _, losses = train(SMALL, lambda step, loss: seen.append(step))
-    _, _, again = train(SMALL, lambda step, loss: None)
+    losses = train(SMALL, *begin(SMALL), lambda step, loss: seen.append(step))
+    again = train(SMALL, *begin(SMALL), lambda step, loss: None)
     assert seen == list(range(SMALL.steps))
     assert losses == again
     assert losses[-1] < 0.8 * losses[0]
     other = Settings(**{**SMALL.__dict__, "seed": 1})
-    assert train(other, lambda step, loss: None)[2] != losses
+    assert train(other, *begin(other), lambda step, loss: None) != losses
 
 
 def test_only_what_the_agent_writes_has_full_weight() -> None:
@@ -59,6 +59,44 @@ def test_files_grow() -> None:
     sizes = [shapes(99, settings, i) for i in range(400)]
     assert all(1 <= n_bugs <= functions for functions, n_bugs in sizes)
     assert sum(size == (4, 3) for size in sizes) > 100
+
+
+def test_a_model_to_go_on_from_gets_the_full_files_at_once() -> None:
+    settings = Settings(steps=100, functions=10, start="tiny")
+    assert sum(shapes(0, settings, i)[0] == 10 for i in range(400)) >= 300
+    model, tokenizer = begin(settings)
+    shipped = AutoModelForCausalLM.from_pretrained(TINY, dtype=torch.float32)
+    assert all(torch.equal(own, was) for own, was in zip(model.parameters(), shipped.parameters(), strict=True))
+    before = train(Settings(steps=1, batch=4, start="tiny"), model, tokenizer, lambda step, loss: None)
+    new = train(Settings(steps=1, batch=4), *begin(Settings()), lambda step, loss: None)
+    assert before[0] < 0.2 * new[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (["--start", "tiny", "--hidden", "64"], "--hidden 128 --layers 3 --heads 4"),
+        (["--start", "/no/such"], "--start /no/such: no such folder"),
+    ],
+)
+def test_an_unfit_model_to_go_on_from_is_refused(
+    options: list[str], remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--out", str(tmp_path / "model"), *options])
+    assert stop.value.code == 2
+    assert remedy in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_model_with_another_tokenizer_is_refused(tmp_path: Path) -> None:
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((TINY / name).read_bytes())
+    other = train_tokenizer()
+    other.add_tokens(["foreign"])
+    other.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="another tokenizer"):
+        begin(Settings(start=str(tmp_path)))
 
 
 def test_learning_rate_rises_then_falls() -> None:

@@ -37,7 +37,7 @@ def small(arguments: list[str], folder: Path) -> list[str]:
     if {"--help", "--dry-run"} & set(arguments):
         return arguments
     if module == "algorithms.sft.train":
-        return [*arguments[:2], "--steps", "2", "--out", str(folder)]
+        return [*arguments, "--steps", "2", "--out", str(folder)]
     if arguments[1:3] == ["algorithms.study", "report"]:
         return [*arguments, "--page", str(folder / "page.md")]
     if module == "algorithms.study":
