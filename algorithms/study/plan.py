@@ -58,8 +58,8 @@ SETTINGS = {
         "as bugs, in files whose functions call each other", "score", (*_BUGS, "env.kwargs.dependent=true")
     ),
     "many": Setting(
-        "as bugs, ten bugs in ten functions; its model is made by python -m algorithms.sft.train --functions 10 --steps"
-        " 3000 --out runs/ten",
+        "as bugs, ten bugs in ten functions; its model is made by python -m algorithms.sft.train --start tiny"
+        " --functions 10 --steps 1500 --lr 0.01 --out runs/ten",
         "score",
         (
             *_BUGS,

@@ -8,20 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from algorithms.report.curves import new_figure, read_rows, to_svg
+from algorithms.report.curves import read_rows
 from algorithms.study import figures
 from algorithms.study.figures import Estimate
-from algorithms.study.plan import ALIASES, SETTINGS
+from algorithms.study.plan import SETTINGS
+from algorithms.study.plots import overview, setting_plot
+from algorithms.study.rows import REFERENCE, Rows, Runs, areas, by_method, by_setting, curves, is_baseline, measure_of
 
 BEGIN, END = "<!-- made by python -m algorithms.study report -->", "<!-- end -->"
-REFERENCE = "grpo"
 #: DiDPO's loss with GRPO's advantage alone. DiDPO's estimators differ from it in the credit and in nothing else; the
 #: oracle also learns from groups of equal returns.
 SAME_LOSS = "didpo:estimator=within:lam=0"
+OVERVIEW = "img/study-all.svg"
 HELD_OUT = ("sampled/score", "greedy/score", "sampled/success", "greedy/success")
 HEAD = (
     "| method | seeds | {what}, training curve | to grpo, paired | held out, sampled | to grpo, paired |"
@@ -31,7 +30,6 @@ TOGETHER = (
     "| method | settings | pairs of runs | training curve, to {reference}, mean of settings |"
     " share of hidden tests held out, sampled, likewise |"
 )
-Rows = Sequence[dict[str, Any]]
 
 
 def write(rows: Path, page: Path) -> list[Path]:
@@ -58,60 +56,26 @@ def write(rows: Path, page: Path) -> list[Path]:
 
 def text(rows: Rows) -> str:
     """Markdown: all settings together, then for each what it is, its table, its plot."""
-    settings = _by_setting(rows)
-    learned = [(name, own) for name, own in settings if _learned(own)]
-    together = [*_together(learned, REFERENCE), *_together(learned, SAME_LOSS)]
-    head = ["### All settings", ""] if together else []
-    if together and len(learned) < len(settings):
-        out = ", ".join(name for name, _ in settings if name not in dict(learned))
-        head += [f"Without {out}, where every method ends below the model before training.", ""]
+    settings = by_setting(rows)
+    together = [*_together(settings, REFERENCE), *_together(settings, SAME_LOSS)]
+    head = ["### All settings", "", f"![Differences to grpo, method by setting]({OVERVIEW})", ""] if together else []
     return "\n".join([*head, *together, *(_section(name, own) for name, own in settings)])
 
 
 def make_plots(rows: Rows) -> Iterator[tuple[str, str]]:
-    """(path beside the page, SVG) for each setting."""
-    for name, own in _by_setting(rows):
-        yield _image(name), _plot(name, own)
-
-
-def _by_setting(rows: Rows) -> list[tuple[str, Rows]]:
-    order = list(SETTINGS)
-    compared = {row["setting"] for row in rows if row["method"] != "start"}
-    names = sorted(compared, key=lambda name: (order.index(name.partition(":")[0]), name))
-    return [(name, [row for row in rows if row["setting"] == name]) for name in names]
+    """(path beside the page, SVG) for all settings together, if there are several, and for each."""
+    settings = by_setting(rows)
+    if _together(settings, REFERENCE):
+        yield OVERVIEW, overview(settings)
+    for name, own in settings:
+        yield _image(name), setting_plot(name, own)
 
 
 def _image(name: str) -> str:
     return f"img/study-{name.replace(':', '-').replace('/', '_')}.svg"
 
 
-def _methods(rows: Rows) -> dict[str, dict[int, dict[str, Any]]]:
-    """Method -> seed -> row, without the model before training, in order of first appearance."""
-    found: dict[str, dict[int, dict[str, Any]]] = {}
-    for row in rows:
-        if row["method"] != "start":
-            found.setdefault(row["method"], {})[row["seed"]] = row
-    return found
-
-
-def _measure(name: str) -> str:
-    return SETTINGS[name.partition(":")[0]].measure
-
-
-def _curves(runs: dict[int, dict[str, Any]], measure: str) -> np.ndarray:
-    return np.array([runs[seed][measure] for seed in sorted(runs)])
-
-
-def _areas(runs: dict[int, dict[str, Any]], measure: str) -> dict[int, float]:
-    return {seed: float(np.mean(row[measure])) for seed, row in runs.items()}
-
-
-def is_baseline(method: str) -> bool:
-    """Whether it is one of the published methods that DiDPO is compared with."""
-    return ALIASES.get(method, method).partition(":")[0] != "didpo"
-
-
-def level(methods: dict[str, dict[int, dict[str, Any]]], measure: str) -> float | None:
+def level(methods: dict[str, Runs], measure: str) -> float | None:
     """Where the best baseline's smoothed curve ends, in the mean over seeds; None without a baseline.
 
     Only those with the most seeds count: the best of many single seeds is the luckiest.
@@ -119,15 +83,7 @@ def level(methods: dict[str, dict[int, dict[str, Any]]], measure: str) -> float 
     baselines = [runs for method, runs in methods.items() if is_baseline(method)]
     most = max(map(len, baselines), default=0)
     complete = [runs for runs in baselines if len(runs) == most]
-    return max((float(figures.smooth(_curves(runs, measure))[:, -1].mean()) for runs in complete), default=None)
-
-
-def _learned(rows: Rows) -> bool:
-    """Whether some method's mean over seeds is above the model before training, on held-out tasks. Where none is, the
-    differences say how methods break a model, and are many times those of the others."""
-    before = [row["held_out"][HELD_OUT[0]] for row in rows if row["method"] == "start"]
-    after = [np.mean(list(_held_out(runs, HELD_OUT[0]).values())) for runs in _methods(rows).values()]
-    return not before or max(after) > before[0]
+    return max((float(figures.smooth(curves(runs, measure))[:, -1].mean()) for runs in complete), default=None)
 
 
 def _together(settings: Sequence[tuple[str, Rows]], reference: str) -> list[str]:
@@ -137,10 +93,10 @@ def _together(settings: Sequence[tuple[str, Rows]], reference: str) -> list[str]
     """
     found: dict[str, list[tuple[Estimate, Estimate]]] = {}
     for name, rows in settings:
-        methods, measure = _methods(rows), _measure(name)
+        methods, measure = by_method(rows), measure_of(name)
         other = methods.get(reference, {})
         for method, runs in methods.items():
-            curve = figures.paired(_areas(runs, measure), _areas(other, measure))
+            curve = figures.paired(areas(runs, measure), areas(other, measure))
             held_out = figures.paired(_held_out(runs, HELD_OUT[0]), _held_out(other, HELD_OUT[0]))
             comparable = reference == REFERENCE or not (is_baseline(method) or "loss." in method)
             if method != reference and comparable and curve and held_out:
@@ -160,7 +116,7 @@ def _mean_of_settings(one: Estimate) -> str:
 
 
 def _section(name: str, rows: Rows) -> str:
-    methods, measure = _methods(rows), _measure(name)
+    methods, measure = by_method(rows), measure_of(name)
     what = "share of hidden tests" if measure == "score" else "files all right"
     first = next(iter(methods.values()), {})
     one = next(iter(first.values()), None)
@@ -183,15 +139,15 @@ def _section(name: str, rows: Rows) -> str:
 
 def _line(
     method: str,
-    runs: dict[int, dict[str, Any]],
-    reference: dict[int, dict[str, Any]] | None,
+    runs: Runs,
+    reference: Runs | None,
     measure: str,
     goal: float | None,
 ) -> str:
-    areas = _areas(runs, measure)
+    means = areas(runs, measure)
     compare = {} if reference is None or method == REFERENCE else reference
-    cells = [method, str(len(runs)), _percent(figures.estimate(list(areas.values())))]
-    cells.append(_difference(figures.paired(areas, _areas(compare, measure))))
+    cells = [method, str(len(runs)), _percent(figures.estimate(list(means.values())))]
+    cells.append(_difference(figures.paired(means, areas(compare, measure))))
     for key in HELD_OUT:
         cells.append(_percent(figures.estimate(list(_held_out(runs, key).values()))))
         if key == HELD_OUT[0]:
@@ -199,13 +155,12 @@ def _line(
     if goal is None:
         cells.append("")
     else:
-        curves = _curves(runs, measure)
         rollouts = next(iter(runs.values()))["rollouts"]
-        cells.append(_rollouts(figures.reached(curves, goal, rollouts[0]), sum(rollouts)))
+        cells.append(_rollouts(figures.reached(curves(runs, measure), goal, rollouts[0]), sum(rollouts)))
     return f"| {' | '.join([*cells, str(next(iter(runs.values()))['updates'])])} |"
 
 
-def _held_out(runs: dict[int, dict[str, Any]], key: str) -> dict[int, float]:
+def _held_out(runs: Runs, key: str) -> dict[int, float]:
     return {seed: row["held_out"][key] for seed, row in runs.items()}
 
 
@@ -223,28 +178,3 @@ def _percent(one: Estimate) -> str:
 def _rollouts(found: tuple[float, float, float], most: int) -> str:
     mean, low, high = (f"> {most}" if math.isinf(value) else f"{value:.0f}" for value in found)
     return mean if mean == low == high else f"{mean} [{low}, {high}]"
-
-
-def _plot(name: str, rows: Rows) -> str:
-    """Smoothed curves, the mean over seeds; and the paired differences to GRPO with their intervals."""
-    methods, measure = _methods(rows), _measure(name)
-    figure, axes = new_figure(1, 2, height=3.0 + 0.16 * len(methods))
-    curves, differences = axes.flat
-    reference = methods.get(REFERENCE)
-    for index, (method, runs) in enumerate(methods.items()):
-        colour, dash = f"C{index % 10}", ("-", "--", ":")[index // 10 % 3]
-        mean = figures.smooth(_curves(runs, measure)).mean(0)
-        per_step = next(iter(runs.values()))["rollouts"][0]
-        curves.plot(per_step * np.arange(1, len(mean) + 1), mean, dash, color=colour, label=method, linewidth=1.2)
-        difference = figures.paired(_areas(runs, measure), _areas(reference, measure)) if reference else None
-        if difference is not None:
-            differences.plot([100 * difference.low, 100 * difference.high], [-index, -index], color=colour)
-            differences.plot([100 * difference.mean], [-index], "o", color=colour, markersize=4)
-    curves.set_xlabel("rollouts")
-    curves.set_title(
-        "share of hidden tests, training" if measure == "score" else "files all right, training", fontsize=10
-    )
-    differences.axvline(0, color="gray", linewidth=0.8)
-    differences.set_yticks([-index for index in range(len(methods))], list(methods), fontsize=7)
-    differences.set_title("curve's mean against grpo, points, 95 %", fontsize=10)
-    return to_svg(figure)
