@@ -161,6 +161,23 @@ def test_modules_are_fresh_in_every_test(grader: ExampleGrader) -> None:
     assert grader.grade([Test(f"t{i}", count) for i in range(3)], files).resolved
 
 
+def test_a_module_is_compiled_once_for_all_tests(grader: ExampleGrader) -> None:
+    watch = """import sys
+if not hasattr(sys, "seen"):
+    sys.seen = []
+    sys.addaudithook(lambda event, args: event == "compile" and sys.seen.append(str(args[1])))
+def compiled(): return sum(name.endswith("m.py") for name in sys.seen)
+"""
+    tests = [Test(name, ">>> from m import compiled\n>>> compiled()\n0\n") for name in ("first", "second", "third")]
+    assert verdict(grader, watch, *tests).resolved
+
+
+def test_a_module_that_changed_on_disk_is_read_again(grader: ExampleGrader) -> None:
+    rewrites = "def add(a, b):\n    open('m.py', 'w').write('def add(a, b): return 42')\n    return a + b\n"
+    assert verdict(grader, rewrites).resolved
+    assert verdict(grader, rewrites, ADD, Test("again", ADD.body)).tests == {"adds": "passed", "again": "failed"}
+
+
 def test_workspace_module_named_like_the_standard_library(grader: ExampleGrader) -> None:
     tests = [Test(name, f">>> import {name}\n>>> {name}.mine()\n1\n") for name in ("queue", "json", "heapq")]
     files = {f"{test.id}.py": b"def mine(): return 1\n" for test in tests}
