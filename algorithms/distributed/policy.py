@@ -69,12 +69,12 @@ class Policy:
     def _optimiser_step(self, rows: Sequence[Row], step: int) -> dict[str, float]:
         total = denominators(torch.from_numpy(row.mask[None, 1:]) for row in rows)
         optim = self._config.optim
-        rate = optim.lr * min(1.0, step / optim.warmup_steps) if optim.warmup_steps else optim.lr
+        warm = min(1.0, step / optim.warmup_steps) if optim.warmup_steps else 1.0
         answers = [
-            handle.start("update", micro_batches, total, rate)
+            handle.start("update", micro_batches, total, warm)
             for handle, micro_batches in zip(self._ranks, self._deal(rows), strict=True)
         ]
-        return add_up([answer() for answer in answers]) | {"lr": rate}
+        return add_up([answer() for answer in answers]) | {"lr": optim.lr * warm}
 
     def _deal(self, rows: Sequence[Row]) -> list[list[list[Row]]]:
         dealt = plan([len(row) for row in rows], len(self._ranks), self._config.loss.micro_batch_tokens)

@@ -98,12 +98,17 @@ class PolicyWorker:
         fully_shard(model, mesh=mesh)
         return model
 
-    def update(self, micro_batches: Sequence[Sequence[Row]], total: Denominators, rate: float) -> dict[str, float]:
-        """One optimiser step. Every metric is this rank's share (they add up), but ``grad_norm`` is the global one."""
+    def update(self, micro_batches: Sequence[Sequence[Row]], total: Denominators, warm: float) -> dict[str, float]:
+        """One optimiser step, at ``warm`` times the learning rates.
+
+        Every metric is this rank's share (they add up), but ``grad_norm`` is the global one.
+        """
         for group in self._optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = self._config.optim.lr * warm
         metrics = self._step(self._model, self._optimizer, self._loss, micro_batches, total)
         if self._critic is not None:
+            for group in self._critic_optimizer.param_groups:
+                group["lr"] = self._config.critic.lr * warm
             learned = self._step(self._critic, self._critic_optimizer, self._critic_loss, micro_batches, total)
             metrics |= {"critic/grad_norm": learned.pop("grad_norm")} | learned
         return metrics

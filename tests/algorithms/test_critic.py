@@ -125,3 +125,14 @@ def test_a_critic_without_a_use_for_it_is_refused_and_so_is_the_lack_of_one(mode
 def test_a_critic_that_diverges_names_its_rate(policy):
     with pytest.raises(RuntimeError, match=r"lower critic\.lr"):
         policy().update(rows_with_returns(float("nan")), 1)
+
+
+def test_the_critic_is_warmed_up_as_the_policy_is(model, tmp_path):
+    config = make_config(model, tmp_path / "run", critic__enabled=True, critic__lr=3e-3, optim__warmup_steps=4)
+    worker = PolicyWorker(config)
+    trained = Policy(config, [Local(worker)])
+    rates = []
+    for step in (1, 2, 3, 4, 5):
+        trained.update(trained.prepare(rows_with_returns()), step)
+        rates.append(worker._critic_optimizer.param_groups[0]["lr"] / config.critic.lr)
+    assert rates == pytest.approx([0.25, 0.5, 0.75, 1, 1])

@@ -81,8 +81,8 @@ def test_duplicated_padding_changes_nothing(policy) -> None:
     from algorithms.core.losses import Denominators
 
     counts = Denominators(float(sum(row.mask[1:].sum() for row in rows)), float(len(rows)))
-    plain = worker.update([rows], counts, 3e-3)
-    padded = other.update([[], rows, []], counts, 3e-3)
+    plain = worker.update([rows], counts, 1.0)
+    padded = other.update([[], rows, []], counts, 1.0)
     for key in plain:
         assert plain[key] == pytest.approx(padded[key], abs=1e-6), key
         assert plain[key] == pytest.approx(total[key], abs=1e-5), key
