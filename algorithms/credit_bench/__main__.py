@@ -42,14 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/credit"))
     args = parser.parse_args(argv)
-    sizes = [int(size) for size in args.sizes.split(",")]
     try:
-        methods = args.methods.split(";") if args.methods else list(bench.METHODS)
+        sizes, methods, policies = _chosen(args)
         rows: list[bench.Row] = []
-        policies = args.policies.split(",") if args.policies else []
-        for policy in policies:
-            if policy not in POLICIES:
-                raise ValueError(f"--policies: there is no {policy!r}; there are: {', '.join(POLICIES)}")
         with contextlib.closing(
             benchmarks.load("repair", level="tiny", n_bugs=args.bugs, functions=args.functions)
         ) as tasks:
@@ -91,6 +86,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     report.plot(rows, args.out / "credit.svg")
     sys.stdout.write(f"{complete}\n{text}\nwritten: {args.out}/credit.md, complete.md, credit.json, credit.svg\n")
     return 0
+
+
+def _chosen(args: argparse.Namespace) -> tuple[list[int], list[str], list[str]]:
+    """Sizes, methods and policies. Raises ValueError for what would be found wrong only after minutes of work."""
+    try:
+        sizes = [int(size) for size in args.sizes.split(",")]
+    except ValueError:
+        raise ValueError(f"--sizes: {args.sizes!r} is no list of whole numbers; write them as 4,8,16") from None
+    for size in sizes:
+        if not 2 <= size <= args.replies:
+            raise ValueError(f"--sizes: a group has from 2 to --replies={args.replies} members, not {size}")
+    for name in ("tasks", "gradient_groups"):
+        if getattr(args, name) < 1:
+            raise ValueError(f"--{name.replace('_', '-')}={getattr(args, name)} must be at least 1")
+    methods = args.methods.split(";") if args.methods else list(bench.METHODS)
+    for method in methods:
+        bench.make(method)
+    policies = args.policies.split(",") if args.policies else []
+    for policy in policies:
+        if policy not in POLICIES:
+            raise ValueError(f"--policies: there is no {policy!r}; there are: {', '.join(POLICIES)}")
+    if not policies and not args.checkpoint:
+        raise ValueError("--policies: none is left; name one, or give a --checkpoint")
+    return sizes, methods, policies
 
 
 def _say(what: str) -> None:

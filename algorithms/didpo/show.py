@@ -25,12 +25,15 @@ SHOWN_PLACES = 12  # of its occurrences
 
 def read_groups(path: Path) -> Iterator[list[Trajectory]]:
     """The groups of a file. Raises ValueError naming the line that holds none."""
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             saved = json.loads(line)
-            yield [_trajectory(saved["task_id"], own) for own in saved["trajectories"]]
-        except (KeyError, TypeError, json.JSONDecodeError) as error:
+            group = [_trajectory(saved["task_id"], own) for own in saved["trajectories"]]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path}, line {number}: no saved group ({type(error).__name__}: {error})") from None
+        if not group:
+            raise ValueError(f"{path}, line {number}: no saved group (it has no trajectories)")
+        yield group
 
 
 def _trajectory(task_id: str, saved: Mapping[str, Any]) -> Trajectory:

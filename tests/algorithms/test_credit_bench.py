@@ -248,9 +248,24 @@ def test_the_bench_writes_its_figures(tmp_path, capsys):
     assert every.count("| grpo |") == len([row for row in data["rows"] if row["method"] == "grpo"]) + 4
     assert (tmp_path / "credit.svg").read_text().startswith("<?xml")
     capsys.readouterr()
-    assert main([*small, "--methods", "none", "--out", str(tmp_path)]) == 2
-    assert "error: no method named 'none'; there are: grpo; " in capsys.readouterr().err
     assert main([*small, "--policies", "best", "--out", str(tmp_path)]) == 2
     assert (
         capsys.readouterr().err == "error: --policies: there is no 'best'; there are: weak, medium, strong, quixbugs\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--sizes", "a"], "--sizes: 'a' is no list of whole numbers; write them as 4,8,16"),
+        (["--sizes", "1"], "--sizes: a group has from 2 to --replies=128 members, not 1"),
+        (["--sizes", "4,8", "--replies", "4"], "--sizes: a group has from 2 to --replies=4 members, not 8"),
+        (["--tasks", "0"], "--tasks=0 must be at least 1"),
+        (["--gradient-groups", "0"], "--gradient-groups=0 must be at least 1"),
+        (["--policies", ""], "--policies: none is left; name one, or give a --checkpoint"),
+        (["--methods", "none"], "no method named 'none'; there are: grpo; "),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_runs(tmp_path, capsys, options, says):
+    assert main([*options, "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {says}")

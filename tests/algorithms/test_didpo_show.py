@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pytest
 
 from algorithms.core.runfolder import RunFolder
 from algorithms.core.trajectory import Credit
@@ -36,7 +39,29 @@ def test_the_command_shows_them(tmp_path, capsys):
     assert "return 2.000" in out
 
 
-def test_what_is_no_group_is_named(tmp_path, capsys):
-    (tmp_path / "x.jsonl").write_text('{"a": 1}\n')
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"a": 1}',
+        b"[",
+        b"\xff",
+        b'{"task_id": "a", "trajectories": []}',
+        b'{"task_id": "a", "trajectories": [{"member": 0, "turns": [null]}]}',
+    ],
+)
+def test_what_is_no_group_is_named(tmp_path, capsys, line):
+    (tmp_path / "x.jsonl").write_bytes(line + b"\n")
     assert main([str(tmp_path / "x.jsonl")]) == 2
+    assert "x.jsonl, line 1: no saved group" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(rb'"reply": ?"[^"]*"', b'"reply": null'), (rb'"version": ?\d+', b'"version": 0')]
+)
+def test_a_group_that_was_damaged_is_named(tmp_path, capsys, old, new):
+    _, path = saved(tmp_path)
+    content, count = re.subn(old, new, path.read_bytes())
+    assert count
+    path.write_bytes(content)
+    assert main([str(path)]) == 2
     assert "line 1: no saved group" in capsys.readouterr().err
