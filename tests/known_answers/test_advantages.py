@@ -261,7 +261,7 @@ from algorithms.didpo import ALGORITHM
 from tests.algorithms.groups_for_tests import trajectory, turn
 texts = [b"x = 1\\nreturn x\\n", b"x = 1\\nreturn x\\n", b"x = 1\\nreturn y\\n"]
 group = [trajectory(i, [turn([("a.py", text)], reward=float(i))]) for i, text in enumerate(texts)]
-print(ALGORITHM(ALGORITHM.Config()).credit(group).anchors)
+print(ALGORITHM(ALGORITHM.Config(estimator="within")).credit(group).anchors)
 """
 
 
