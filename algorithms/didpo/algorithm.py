@@ -105,10 +105,10 @@ class Didpo:
     """DiDPO, diff-in-diff policy optimisation (2026): A(i, t, k) = A_E(i) + lambda A_D(the change that token k writes).
 
     A_E is GRPO's. A_D is by default that of ``regression``; it and its like (:mod:`algorithms.didpo.estimators`) ask
-    what a *place* gained from what was written there. Tokens that write content get lambda A_D, with ``std`` in units
-    of a standard deviation, as A_E is: that of the returns, or by execution that of what the trajectories' changes
-    gained. All others keep A_E, those that name a place among them: that a place is left alone shows in the name of the
-    next. A deletion writes nothing; the tokens that name what goes are its content.
+    what a *place* gained from what was written there. Tokens that write content get lambda A_D, beside A_E or alone
+    (``content``), with ``std`` in units of a standard deviation, as A_E is: that of the returns, or by execution that
+    of what the trajectories' changes gained. All others have A_E, those that name a place among them: that a place is
+    left alone shows in the name of the next. A deletion writes nothing; the tokens that name what goes are its content.
 
     Published (``estimator=within``): the change is an occurrence s of an anchor, a sub-diff that recurs across
     trajectories, and A_D(s) = R(i, t) - mean of R over the anchor's trajectories, R(i, t) being the return-to-go
