@@ -33,9 +33,9 @@ SURROGATES = ("clip", "cispo")
 #: outside [.5, 5] (Ring-1T, arXiv 2510.18855).
 CORRECTIONS = {"none": (0.0, math.inf), "truncate": (0.0, 2.0), "mask": (0.5, 5.0)}
 
-#: Log-ratios are held within this. Below it the ratio is under 2e-9. Above it the surrogate is flat where it is
-#: clipped or dual-clipped; where neither is (A < 0 with clip_ratio_c=inf) the gradient stops at a ratio of 5e8, which
-#: is past saving. So only the infinity that would make 0 * inf = NaN is avoided.
+#: Log-ratios are held within this, so that no infinity makes 0 * inf = NaN. Below it the ratio is under 2e-9. Above it
+#: the surrogate is flat anyway where it is clipped or dual-clipped; where it is neither (A < 0 with clip_ratio_c=inf) a
+#: ratio beyond 5e8 has no gradient any more.
 MAX_LOG_RATIO = 20.0
 
 

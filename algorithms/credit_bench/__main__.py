@@ -102,7 +102,7 @@ def _chosen(args: argparse.Namespace) -> tuple[list[int], list[str], list[str]]:
             raise ValueError(f"--{name.replace('_', '-')}={getattr(args, name)} must be at least 1")
     methods = args.methods.split(";") if args.methods else list(bench.METHODS)
     for method in methods:
-        bench.make(method)
+        bench.make(method)  # refuses an unknown one
     policies = args.policies.split(",") if args.policies else []
     for policy in policies:
         if policy not in POLICIES:

@@ -33,7 +33,7 @@ KEPT = 1 << 16  # scores
 DEFAULT_JUDGE = EnvConfig().id
 
 
-class Unknown(Exception):  # noqa: N818 - no error: the reply gets no credit of its own
+class Unknown(Exception):  # noqa: N818 - no error: the reply's changes get 0
     """The score cannot be had: the group's budget is used up, or the machine failed."""
 
 
