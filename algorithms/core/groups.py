@@ -2,8 +2,7 @@
 
 The pieces every credit is made of::
 
-    returns = episode_returns(group)                 # [G], or an error naming the trajectory
-    advantages = group_advantage(returns, keep=sampled(group))
+    advantages = group_advantage(episode_returns(group))  # [G], or an error naming the trajectory
     return Credit(spread(group, lambda i, t: advantages[i]))
 """
 
@@ -16,11 +15,6 @@ import numpy as np
 
 from algorithms.core.statistics import all_equal, center, keep_group, returns_to_go, whiten
 from algorithms.core.trajectory import Algorithm, Credit, Trajectory
-
-
-def sampled(group: Sequence[Trajectory]) -> np.ndarray:
-    """bool [G]: trajectories in which the policy sampled a token. The others say nothing of it."""
-    return np.array([any(len(turn.response_ids) for turn in trajectory.turns) for trajectory in group], dtype=bool)
 
 
 def episode_returns(group: Sequence[Trajectory]) -> np.ndarray:
@@ -89,21 +83,37 @@ def whitened(values: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
     return [[next(scaled) for _ in group] for group in values]
 
 
-def outcome_credit(group: Sequence[Trajectory], rule: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Credit:
-    """The credit of methods that give a whole trajectory one number: rule(returns [G], keep [G]) -> [G].
+def outcome_credit(group: Sequence[Trajectory], rule: Callable[[np.ndarray], np.ndarray]) -> Credit:
+    """The credit of methods that give a whole trajectory one number: rule(returns [G]) -> [G].
 
     Raises ValueError for a reward that is no number.
     """
-    returns, kept = episode_returns(group), sampled(group)
-    advantages = rule(returns, kept)
-    metrics = {"credit/equal_returns": float(not keep_group(returns[kept]))}
+    returns = episode_returns(group)
+    advantages = rule(returns)
+    metrics = {"credit/equal_returns": float(not keep_group(returns))}
     return Credit(spread(group, lambda i, t: advantages[i]), metrics)
 
 
 def credits(algorithm: Algorithm, groups: Sequence[Sequence[Trajectory]]) -> list[Credit]:
-    """The credit of each group of a step."""
+    """The credit of each group of a step.
+
+    A trajectory in which the policy sampled no token says nothing of it: the algorithm does not see it, so that it is
+    part of no baseline.
+    """
+    sampled = [[trajectory for trajectory in group if trajectory.tokens] for group in groups]
     whole = getattr(algorithm, "credit_step", None)
-    return whole(groups) if whole else [algorithm.credit(group) for group in groups]
+    found = whole(sampled) if whole else [algorithm.credit(group) for group in sampled]
+    for group, credit in zip(groups, found, strict=True):
+        credit.advantages = _of_all(group, credit.advantages)
+        if credit.returns is not None:
+            credit.returns = _of_all(group, credit.returns)
+    return found
+
+
+def _of_all(group: Sequence[Trajectory], values: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+    own = iter(values)
+    nothing = np.zeros(0, dtype=np.float32)
+    return [next(own) if trajectory.tokens else [nothing for _ in trajectory.turns] for trajectory in group]
 
 
 def spread(group: Sequence[Trajectory], value: Callable[[int, int], float]) -> list[list[np.ndarray]]:

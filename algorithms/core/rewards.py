@@ -45,8 +45,7 @@ def punish_overlong(groups: Sequence[Group], rollout: RolloutConfig) -> float:
     total = 0.0
     for turn in _turns(groups):
         length = len(turn.response_ids)
-        # A reply that the limit cut is as long as it, one that just fits too; only the first is beyond.
-        penalty = -float(overlong_penalty(np.array([length + turn.truncated]), limit, cache)[0])
+        penalty = -float(overlong_penalty(np.array([length]), limit, cache)[0])
         if length and penalty:
             penalties = np.zeros(length, dtype=np.float32)
             penalties[-1] = penalty

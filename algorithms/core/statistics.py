@@ -41,37 +41,33 @@ def center(values: np.ndarray, std: bool = False) -> np.ndarray:
     return centered
 
 
-def group_advantage(returns: np.ndarray, *, std: bool = True, keep: np.ndarray | None = None) -> np.ndarray:
+def group_advantage(returns: np.ndarray, *, std: bool = True) -> np.ndarray:
     """The advantage of each trajectory in its group (GRPO, arXiv 2402.03300; std=False: Dr. GRPO, 2503.20783).
 
     Args:
         returns: [G], one per trajectory.
         std: divide by the standard deviation.
-        keep: bool [G]; trajectories outside it get 0 and are no part of the baseline.
 
     Without ``std`` the expected gradient is (G - 1) / G of the true one, because a trajectory is part of its own
     baseline; :func:`rloo` removes the factor. With ``std`` it is weighted by task besides.
     A group of one gets 0 and, once per process, a warning.
     """
-    return _over_kept(returns, keep, lambda kept: center(kept, std))
+    return center(_of_several(returns), std)
 
 
-def rloo(returns: np.ndarray, *, keep: np.ndarray | None = None) -> np.ndarray:
+def rloo(returns: np.ndarray) -> np.ndarray:
     """Return minus the mean of the *other* trajectories' returns (RLOO, arXiv 2402.14740); an unbiased baseline."""
-    return _over_kept(returns, keep, lambda kept: center(kept) * (len(kept) / (len(kept) - 1)))
+    returns = _of_several(returns)
+    return center(returns) * (len(returns) / max(len(returns) - 1, 1))
 
 
-def _over_kept(returns, keep, rule) -> np.ndarray:
+def _of_several(returns: np.ndarray) -> np.ndarray:
     returns = np.asarray(returns, dtype=np.float64)
-    keep = np.ones(len(returns), dtype=bool) if keep is None else np.asarray(keep, dtype=bool)
-    advantages = np.zeros_like(returns)
-    if not np.isfinite(returns[keep]).all():
+    if not np.isfinite(returns).all():
         raise ValueError("a return is NaN or infinite; find its trajectory with algorithms.core.groups.episode_returns")
-    if keep.sum() == 1:
+    if len(returns) == 1:
         warn_group_of_one()
-    elif keep.any():
-        advantages[keep] = rule(returns[keep])
-    return advantages
+    return returns
 
 
 @functools.cache

@@ -77,6 +77,11 @@ class Trajectory:
     infra_error: str | None = None
 
     @property
+    def tokens(self) -> int:
+        """How many tokens the policy sampled."""
+        return sum(len(turn.response_ids) for turn in self.turns)
+
+    @property
     def episode_return(self) -> float:
         """The undiscounted sum of the environment's rewards; :func:`algorithms.core.groups.episode_returns` is R(i)."""
         return float(sum(turn.reward for turn in self.turns))

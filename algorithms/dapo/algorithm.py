@@ -45,4 +45,4 @@ class Dapo:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
-        return outcome_credit(group, lambda returns, keep: group_advantage(returns, keep=keep))
+        return outcome_credit(group, group_advantage)

@@ -15,7 +15,7 @@ import numpy as np
 
 from algorithms.core.config import Config as RunConfig
 from algorithms.core.config import option
-from algorithms.core.groups import episode_returns, sampled, spread, turn_returns, within
+from algorithms.core.groups import episode_returns, spread, turn_returns, within
 from algorithms.core.statistics import all_equal, center, group_advantage, keep_group
 from algorithms.core.trajectory import Anchor, Credit, Occurrence, Trajectory
 from algorithms.didpo.anchors import Score, find_anchors
@@ -148,8 +148,8 @@ class Didpo:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T], and the anchors. Raises ValueError for a NaN reward."""
-        returns, kept = episode_returns(group), sampled(group)
-        episode = group_advantage(returns, std=self.config.std, keep=kept)
+        returns = episode_returns(group)
+        episode = group_advantage(returns, std=self.config.std)
         summed = self.config.content == "sum" or (self.config.content == "auto" and self.config.estimator in SUMMED)
         if self.config.estimator == "within":
             anchors, pieces = self._anchors(group)
@@ -158,7 +158,7 @@ class Didpo:
             anchors, pieces, gained = self._places(group)
             # Executions say what tests say, and rewards may pay something else: each is measured by its own spread.
             spread_of = gained if self.config.estimator in BY_EXECUTION else returns
-            unit = _deviation(spread_of[kept]) if self.config.std else 1.0
+            unit = _deviation(spread_of) if self.config.std else 1.0
         advantages = spread(group, lambda i, t: episode[i])
         diff: list[list[np.ndarray]] = []
         for i, turns in enumerate(advantages):
@@ -172,7 +172,7 @@ class Didpo:
                 diff[i].append(own)
         touched = np.concatenate([turn for turns in diff for turn in turns]) if any(diff) else np.zeros(0)
         metrics = {
-            "credit/equal_returns": float(not keep_group(returns[kept])),
+            "credit/equal_returns": float(not keep_group(returns)),
             "credit/anchors": float(len(anchors)),
             "credit/anchor_size": float(np.mean([len(anchor.occurrences) for anchor in anchors])) if anchors else 0.0,
             "credit/diff_tokens": float(np.mean(touched != 0)) if touched.size else 0.0,

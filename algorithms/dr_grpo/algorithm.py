@@ -41,4 +41,4 @@ class DrGrpo:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
-        return outcome_credit(group, lambda returns, keep: group_advantage(returns, std=False, keep=keep))
+        return outcome_credit(group, lambda returns: group_advantage(returns, std=False))

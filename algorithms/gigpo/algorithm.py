@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import episode_returns, sampled, spread, turn_returns
+from algorithms.core.groups import episode_returns, spread, turn_returns
 from algorithms.core.states import compare, histories, similar
 from algorithms.core.statistics import group_advantage, keep_group
 from algorithms.core.trajectory import Credit, Trajectory
@@ -68,12 +68,12 @@ class Gigpo:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
-        returns, kept = episode_returns(group), sampled(group)
-        episode = group_advantage(returns, std=self.config.std, keep=kept)
+        returns = episode_returns(group)
+        episode = group_advantage(returns, std=self.config.std)
         step, sizes = self._step_advantages(group)
         advantages = spread(group, lambda i, t: episode[i] + self.config.omega * step[i][t])
         metrics = {
-            "credit/equal_returns": float(not keep_group(returns[kept])),
+            "credit/equal_returns": float(not keep_group(returns)),
             "credit/step_group_size": float(np.mean(sizes)) if sizes else 0.0,
             "credit/lone_states": float(np.mean([size == 1 for size in sizes])) if sizes else 0.0,
         }

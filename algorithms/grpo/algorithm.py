@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import episode_returns, outcome_credit, sampled, spread, turn_returns
+from algorithms.core.groups import episode_returns, outcome_credit, spread, turn_returns
 from algorithms.core.statistics import center, group_advantage, keep_group
 from algorithms.core.trajectory import Credit, Trajectory
 
@@ -55,17 +55,13 @@ class Grpo:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
-        if self.config.reward == "process" and sampled(group).any():
+        if self.config.reward == "process" and group:
             return self._process(group)
-        return outcome_credit(group, lambda returns, keep: group_advantage(returns, std=self.config.std, keep=keep))
+        return outcome_credit(group, lambda returns: group_advantage(returns, std=self.config.std))
 
     def _process(self, group: Sequence[Trajectory]) -> Credit:
-        kept = sampled(group)
         rewards = turn_returns(group, 0.0)
-        pooled = [own for own, keep in zip(rewards, kept, strict=True) if keep]
-        scaled = iter(np.split(center(np.concatenate(pooled), self.config.std), np.cumsum(list(map(len, pooled)))[:-1]))
-        to_go = [
-            np.cumsum(next(scaled)[::-1])[::-1] if keep else 0 * own for own, keep in zip(rewards, kept, strict=True)
-        ]
-        metrics = {"credit/equal_returns": float(not keep_group(episode_returns(group)[kept]))}
+        scaled = np.split(center(np.concatenate(rewards), self.config.std), np.cumsum(list(map(len, rewards)))[:-1])
+        to_go = [np.cumsum(own[::-1])[::-1] for own in scaled]
+        metrics = {"credit/equal_returns": float(not keep_group(episode_returns(group)))}
         return Credit(spread(group, lambda i, t: to_go[i][t]), metrics)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import episode_returns, sampled, spread, turn_returns
+from algorithms.core.groups import episode_returns, spread, turn_returns
 from algorithms.core.states import compare, histories
 from algorithms.core.statistics import group_advantage, keep_group
 from algorithms.core.trajectory import Credit, Trajectory
@@ -67,13 +67,13 @@ class Hgpo:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
-        returns, kept = episode_returns(group), sampled(group)
-        episode = group_advantage(returns, std=self.config.std, keep=kept)
+        returns = episode_returns(group)
+        episode = group_advantage(returns, std=self.config.std)
         step, levels = self._step_advantages(group)
         advantages = spread(group, lambda i, t: self.config.episode * episode[i] + step[i][t])
         counts = np.concatenate(levels) if levels else np.zeros(0)
         metrics = {
-            "credit/equal_returns": float(not keep_group(returns[kept])),
+            "credit/equal_returns": float(not keep_group(returns)),
             "credit/levels": float(counts.mean()) if counts.size else 0.0,
         }
         return Credit(advantages, metrics)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import by_turn, episode_returns, sampled, token_rewards, whitened
+from algorithms.core.groups import by_turn, episode_returns, token_rewards, whitened
 from algorithms.core.statistics import gae, keep_group
 from algorithms.core.trajectory import Credit, Trajectory
 
@@ -89,7 +89,7 @@ class Ppo:
             Credit(
                 by_turn(group, own),
                 {
-                    "credit/equal_returns": float(not keep_group(episode_returns(group)[sampled(group)])),
+                    "credit/equal_returns": float(not keep_group(episode_returns(group))),
                     "critic/explained_variance": explained,
                 },
                 returns=by_turn(group, target),

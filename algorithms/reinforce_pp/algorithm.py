@@ -11,7 +11,7 @@ import numpy as np
 
 from algorithms.core.config import Config as RunConfig
 from algorithms.core.config import option
-from algorithms.core.groups import by_turn, episode_returns, sampled, token_rewards, whitened
+from algorithms.core.groups import by_turn, episode_returns, token_rewards, whitened
 from algorithms.core.statistics import keep_group, returns_to_go
 from algorithms.core.trajectory import Credit, Trajectory
 
@@ -79,7 +79,7 @@ class ReinforcePp:
         """Advantages of all groups of a step. Raises ValueError for a reward that is no number."""
         result = []
         for group, values in zip(groups, whitened([self._returns(group) for group in groups]), strict=True):
-            equal = float(not keep_group(episode_returns(group)[sampled(group)]))
+            equal = float(not keep_group(episode_returns(group)))
             result.append(Credit(by_turn(group, values), {"credit/equal_returns": equal}))
         return result
 
@@ -87,6 +87,5 @@ class ReinforcePp:
         to_go = [returns_to_go(own, self.config.gamma) for own in token_rewards(group, self.config.reward == "outcome")]
         if not self.config.baseline:
             return to_go
-        kept = episode_returns(group)[sampled(group)]
-        mean = math.fsum(kept) / max(len(kept), 1)
+        mean = math.fsum(episode_returns(group)) / max(len(group), 1)
         return [own - mean for own in to_go]

@@ -43,4 +43,4 @@ class Rloo:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
-        return outcome_credit(group, lambda returns, keep: rloo(returns, keep=keep))
+        return outcome_credit(group, rloo)

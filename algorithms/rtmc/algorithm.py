@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.config import option
-from algorithms.core.groups import episode_returns, group_by, member_means, sampled, spread, turn_returns
+from algorithms.core.groups import episode_returns, group_by, member_means, spread, turn_returns
 from algorithms.core.states import histories
 from algorithms.core.statistics import all_equal, keep_group
 from algorithms.core.trajectory import Credit, Trajectory, Turn
@@ -59,7 +59,7 @@ class Rtmc:
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
         """Advantages [trajectory][turn] -> float32 [T]. Raises ValueError for a reward that is no number."""
-        returns = episode_returns(group)[sampled(group)]
+        returns = episode_returns(group)
         step, sizes = self._step_advantages(group)
         metrics = {
             "credit/equal_returns": float(not keep_group(returns)),

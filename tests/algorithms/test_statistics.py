@@ -51,8 +51,7 @@ def test_order_changes_no_bit(values, random):
         assert rule(values)[order].tolist() == rule(values[order]).tolist()
 
 
-def test_nothing_kept_and_nothing_there():
-    assert group_advantage(np.array([1.0, 2.0]), keep=np.zeros(2, bool)).tolist() == [0, 0]
+def test_nothing_there():
     assert group_advantage(np.array([])).tolist() == []
     with pytest.raises(ValueError, match="NaN"):
         group_advantage(np.array([1.0, np.nan]))

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from algorithms.core import config as settings
-from algorithms.core.groups import episode_returns, sampled, spread
+from algorithms.core.groups import episode_returns, spread
 from algorithms.core.statistics import group_advantage
 from algorithms.core.trajectory import Credit, Trajectory
 from tests.algorithms.environment_for_tests import ENV
@@ -82,7 +82,7 @@ class Relative:
         self.config = config
 
     def credit(self, group: Sequence[Trajectory]) -> Credit:
-        advantages = group_advantage(episode_returns(group), keep=sampled(group))
+        advantages = group_advantage(episode_returns(group))
         return Credit(spread(group, lambda i, t: advantages[i]), {"credit/groups": 1.0})
 
 

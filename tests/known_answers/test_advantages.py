@@ -14,7 +14,7 @@ import pytest
 
 from algorithms.core import statistics
 from algorithms.core.batch import collate, rows_of_groups
-from algorithms.core.groups import episode_returns, within
+from algorithms.core.groups import credits, episode_returns, within
 from algorithms.core.losses import denominators
 from algorithms.core.statistics import gae, group_advantage, keep_group, returns_to_go, rloo
 from algorithms.core.trajectory import Credit
@@ -94,14 +94,38 @@ def test_a06_a_group_of_one_has_advantage_0_and_warns_once():
         assert rloo(np.array([1.0])) == [0]
 
 
-def test_a07_a_rejected_row_is_no_part_of_the_baseline():
-    keep = np.array([False, True, True])
-    result = group_advantage(np.array([100.0, 1, 0]), std=False, keep=keep)
-    assert result.tolist() == [0, 0.5, -0.5]
-    assert abs(result[1] - -49.5) > 40
-    credit = Grpo(GrpoConfig(std=False)).credit([*with_rewards([1], [0]), trajectory(2, [])])
-    assert [own[0][0] for own in credit.advantages[:2]] == [0.5, -0.5]
-    assert credit.advantages[2] == []
+@pytest.mark.parametrize("empty", [[], [of_tokens(0, reward=100)]])
+def test_a07_a_rejected_row_is_no_part_of_the_baseline(empty):
+    (credit,) = credits(Grpo(GrpoConfig(std=False)), [[trajectory(2, empty), *with_rewards([1], [0])]])
+    assert [own[0][0] for own in credit.advantages[1:]] == [0.5, -0.5]
+    assert [turn.tolist() for turn in credit.advantages[0]] == [[] for _ in empty]
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        Grpo(GrpoConfig(reward="process")),
+        Rloo(RlooConfig()),
+        ReinforcePp(ReinforcePpConfig(baseline=True)),
+        Ppo(PpoConfig()),
+        Gigpo(GigpoConfig()),
+        Hgpo(HgpoConfig()),
+        Rtmc(RtmcConfig()),
+        *(Didpo(DidpoConfig(estimator=name)) for name in ("within", "place", "marginal", "regression")),
+    ],
+    ids=lambda algorithm: f"{algorithm.name} {getattr(algorithm.config, 'estimator', '')}",
+)
+def test_a07_no_method_counts_it(algorithm):
+    """Not among equal states either: all turns here are taken in the same one."""
+    group = [trajectory(i, [of_tokens(3, reward, values=[0.5, 0.25, 0]) for reward in own]) for i, own in
+             enumerate(([1.0, 0.5], [0.0, 0.25], [0.5, 1.0]))]  # fmt: skip
+    rejected = trajectory(3, [of_tokens(0, 100, values=[]) for _ in range(2)])
+    (alone,), (beside,) = credits(algorithm, [group]), credits(algorithm, [[rejected, *group]])
+    assert any(tokens.any() for own in alone.advantages for tokens in own)
+    for one, other in zip(alone.advantages, beside.advantages[1:], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert [len(tokens) for tokens in beside.advantages[0]] == [0, 0]
+    assert beside.metrics == alone.metrics
 
 
 def test_a08_every_turn_trains_with_its_own_tokens():
@@ -118,8 +142,6 @@ def test_a08_every_turn_trains_with_its_own_tokens():
 def test_a09_a_reward_that_is_no_number_names_task_and_trajectory(bad, algorithm):
     with pytest.raises(ValueError, match=r"task 'task', trajectory 1, turn 0"):
         algorithm.credit(with_rewards([1], [bad, 0], [0]))
-    kept = group_advantage(np.array([1.0, bad, 0]), std=False, keep=np.array([True, False, True]))
-    assert kept.tolist() == [0.5, 0, -0.5]
 
 
 def test_a10_groups_are_kept_or_dropped_whole():
