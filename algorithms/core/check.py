@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 from algorithms.core import checkpoint, losses
 from algorithms.core.config import Config, CriticConfig
-from algorithms.core.model import DTYPES, model_folder, pick_device
+from algorithms.core.model import DTYPES, critic_start, model_folder, pick_device
 from algorithms.core.trajectory import Algorithm
 
 ENGINES = ("native",)
@@ -49,7 +50,12 @@ def validate(config: Config) -> None:
         f"rollout.temperature={rollout.temperature} must be > 0: greedy replies of a group are all the same",
     )
     _require(0 < rollout.top_p <= 1, f"rollout.top_p={rollout.top_p} must be in (0, 1]")
-    _require(config.optim.lr >= 0, f"optim.lr={config.optim.lr} must not be negative")
+    for key in ("lr", "weight_decay"):
+        value = getattr(config.optim, key)
+        _require(0 <= value < math.inf, f"optim.{key}={value} must be a number >= 0")
+    for key in ("beta1", "beta2"):
+        value = getattr(config.optim, key)
+        _require(0 <= value < 1, f"optim.{key}={value} must be at least 0 and below 1")
     _require(config.optim.grad_clip > 0, f"optim.grad_clip={config.optim.grad_clip} must be > 0; inf never clips")
     _require(0 <= rollout.overlong_share <= 1, f"rollout.overlong_share={rollout.overlong_share} must be in 0..1")
     _require(config.critic.lr >= 0, f"critic.lr={config.critic.lr} must not be negative")
@@ -81,7 +87,7 @@ def validate(config: Config) -> None:
     _require(folder.is_dir() or not folder.exists(), f"trainer.run_dir={folder} is a file; name a folder for the run")
     pick_device(distributed.device)
     model_folder(config.model.path)
-    model_folder(config.critic.path or config.model.path)
+    model_folder(*critic_start(config))
     checkpoint.find(Path(trainer.run_dir), trainer.resume)
 
 

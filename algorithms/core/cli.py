@@ -70,15 +70,32 @@ def resolve(algorithm: type[Algorithm], overrides: Sequence[str] = (), file: str
         built_in = {} if any(_names_a_task(tree) for tree, _ in given) else BUILT_IN
         for prescribed in (built_in, getattr(algorithm, "defaults", {}), {"loss": algorithm.loss_defaults}):
             tree = _merge(tree, OmegaConf.create(prescribed), source="the defaults")
+        prescribed = OmegaConf.to_object(tree)
         for new, source in given:
             tree = _merge(tree, new, source)
         config = OmegaConf.to_object(tree)
     except OmegaConfBaseException as error:
         raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from None
     assert isinstance(config, defaults.Config)
+    assert isinstance(prescribed, defaults.Config)
+    _refuse_idle(config, prescribed)
     if not config.trainer.run_dir:
         config.trainer.run_dir = f"runs/{algorithm.name}-seed{config.trainer.seed}"
     return config
+
+
+def _refuse_idle(config: defaults.Config, prescribed: defaults.Config) -> None:
+    """Raise ConfigError for a value that differs from the method's own and that nothing would read."""
+    no_kl, no_refill = config.loss.kl_coef == 0, not config.rollout.dynamic_sampling
+    for section, key, idle, why in (
+        ("loss", "kl_type", no_kl, "loss.kl_coef=0"),
+        ("loss", "kl_in", no_kl, "loss.kl_coef=0"),
+        ("loss", "clip_ratio_c", config.loss.surrogate == "cispo", "loss.surrogate=cispo"),
+        ("rollout", "max_refills", no_refill and config.rollout.max_refills > 0, "rollout.dynamic_sampling=false"),
+    ):
+        value = getattr(getattr(config, section), key)
+        if idle and value != getattr(getattr(prescribed, section), key):
+            raise ConfigError(f"{section}.{key}={value} does nothing with {why}; leave it out, or change that")
 
 
 def _names_a_task(given: DictConfig) -> bool:

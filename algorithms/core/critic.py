@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from algorithms.core.config import Config
 from algorithms.core.losses import Denominators, Share
-from algorithms.core.model import load_model
+from algorithms.core.model import critic_start, load_model
 
 
 class Critic(nn.Module):
@@ -39,8 +39,8 @@ class Critic(nn.Module):
 
 def load_critic(config: Config, device: torch.device) -> Critic:
     """A critic that starts from ``critic.path``, by default from the policy's own weights."""
-    path = config.critic.path or config.model.path
-    return Critic(load_model(dataclasses.replace(config.model, path=path), device))
+    path, key = critic_start(config)
+    return Critic(load_model(dataclasses.replace(config.model, path=path), device, key))
 
 
 def value_loss(

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, PretrainedConfig
 
 from algorithms.core.check import validate
 from algorithms.core.config import Config
-from algorithms.core.model import model_config, pick_device
+from algorithms.core.model import critic_start, model_config, pick_device
 
 
 def plan(config: Config) -> list[str]:
     """Lines of text. Raises ValueError where the run itself would, before anything is loaded."""
     validate(config)
     model = model_config(config.model.path)
-    parameters = _parameters(config.model.path)
+    parameters = _parameters(model)
     width = torch.finfo(getattr(torch, config.model.dtype)).bits // 8
     ranks, rollout = config.distributed.ranks, config.rollout
     # weights and gradients in the model's type; AdamW's two moments in the same
     update = parameters * width * 4 / ranks
     reference = parameters * width / ranks if config.loss.kl_coef else 0
-    critic = _parameters(config.critic.path or config.model.path) * width * 4 / ranks if config.critic.enabled else 0
+    critic = _parameters(model_config(*critic_start(config))) * width * 4 / ranks if config.critic.enabled else 0
     heads = getattr(model, "num_key_value_heads", None) or model.num_attention_heads
     head = getattr(model, "head_dim", None) or model.hidden_size // model.num_attention_heads
     length = rollout.max_prompt_tokens + rollout.max_response_tokens
@@ -41,9 +41,9 @@ def plan(config: Config) -> list[str]:
     ]
 
 
-def _parameters(path: str) -> int:
+def _parameters(config: PretrainedConfig) -> int:
     with torch.device("meta"):  # shapes only: no memory, whatever the size
-        model = AutoModelForCausalLM.from_config(model_config(path))
+        model = AutoModelForCausalLM.from_config(config)
     return sum(p.numel() for p in model.parameters())
 
 

@@ -1,4 +1,5 @@
-"""``python -m algorithms.study``: methods compared at equal rollouts; ``report`` makes tables and plots of the rows."""
+"""``python -m algorithms.study``: methods compared at equal rollouts; ``report`` makes tables and plots of the rows;
+``repeat`` runs what made them once more and says what comes out otherwise."""
 
 from __future__ import annotations
 
@@ -9,14 +10,17 @@ from pathlib import Path
 
 from algorithms.study.plan import ALIASES, SETTINGS
 
+PUBLISHED = Path("docs/data/study.jsonl")
 MAIN = ("grpo", "oracle", "didpo", "didpo:estimator=within", "didpo:estimator=marginal")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run what is missing, or write the report; returns the exit status."""
+    """Run what is missing, write the report, or repeat; returns the exit status: 1 if a repeated run came to another
+    result."""
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
-        return _report(argv[1:]) if argv[:1] == ["report"] else _run(argv)
+        command = {"report": _report, "repeat": _repeat}.get(argv[0] if argv else "")
+        return command(argv[1:]) if command else _run(argv)
     except (ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -36,7 +40,7 @@ def _run(argv: Sequence[str]) -> int:
                 "methods: any of algorithms/, with options of its own as NAME:key=value, and",
                 *(f"  {name} = {meaning}" for name, meaning in ALIASES.items()),
                 "A run that is in the rows is not run again; one that was interrupted goes on.",
-                "Afterwards: python -m algorithms.study report --help",
+                "Afterwards: python -m algorithms.study report --help, or repeat --help",
             ]
         ),
     )
@@ -57,6 +61,37 @@ def _run(argv: Sequence[str]) -> int:
     return 0
 
 
+def _repeat(argv: Sequence[str]) -> int:
+    from algorithms.report.curves import read_rows
+    from algorithms.study.runs import repeat
+
+    parser = argparse.ArgumentParser(
+        prog="python -m algorithms.study repeat",
+        description="Run what made the rows once more, and compare: the same versions on CPU give the same rows.",
+        epilog="What is in --out already is compared, not run again. Status 1: something came out otherwise.",
+    )
+    parser.add_argument("--rows", type=Path, default=PUBLISHED, help="(default: %(default)s)")
+    for what in ("settings", "methods", "seeds"):
+        parser.add_argument(f"--{what}", help="only these, separated by commas (default: all)")
+    parser.add_argument("--out", type=Path, default=Path("runs/repeat"), help="the folder of the new runs and rows")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="how to run, e.g. trainer.threads=1")
+    args = parser.parse_intermixed_args(argv)
+    rows = read_rows(args.rows)
+    for what in ("settings", "methods", "seeds"):
+        wanted = getattr(args, what)
+        if wanted is not None:
+            rows = [row for row in rows if str(row[what[:-1]]) in wanted.split(",")]
+            if not rows:
+                raise ValueError(f"--{what} {wanted}: {args.rows} has no such row")
+    differ = 0
+    for number, (row, other) in enumerate(repeat(rows, args.out, args.overrides), start=1):
+        differ += bool(other)
+        found = f"another {', '.join(other)}" if other else "the same"
+        sys.stdout.write(f"{number}/{len(rows)}  {row['setting']}  {row['method']}  seed {row['seed']}: {found}\n")
+        sys.stdout.flush()
+    return 1 if differ else 0
+
+
 def _seed(text: str) -> int:
     if not text.isdecimal():
         raise ValueError(f"--seeds: {text!r} is no whole number; write them as 0,1,2")
@@ -67,7 +102,7 @@ def _report(argv: Sequence[str]) -> int:
     from algorithms.study.report import write
 
     parser = argparse.ArgumentParser(prog="python -m algorithms.study report", description="Tables and plots of rows.")
-    parser.add_argument("--rows", type=Path, default=Path("docs/data/study.jsonl"), help="(default: %(default)s)")
+    parser.add_argument("--rows", type=Path, default=PUBLISHED, help="(default: %(default)s)")
     parser.add_argument(
         "--page",
         type=Path,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -102,14 +103,18 @@ def configure(
     setting: str, method: str, seed: int, run_dir: str, overrides: Sequence[str] = ()
 ) -> tuple[Config, type[Algorithm]]:
     """The configuration of one run, and the method's class. Raises ConfigError for an unknown name or setting."""
-    name, *changes = setting.split(":")
+    name, *changes = _parts(setting)
     if name not in SETTINGS:
         raise ConfigError(f"--settings: there is no {name!r}; there are: {', '.join(SETTINGS)}")
-    algorithm, *own = ALIASES.get(method, method).split(":")
+    algorithm, *own = _parts(ALIASES.get(method, method))
     cls = load_algorithm(algorithm)
     own = [one if "." in one.partition("=")[0] else f"algorithm.{one}" for one in own]
     fixed = [f"trainer.seed={seed}", f"trainer.run_dir={run_dir}"]
     return resolve(cls, [*_FIXED, *SETTINGS[name].overrides, *changes, *overrides, *own, *fixed]), cls
+
+
+def _parts(name: str) -> list[str]:
+    return re.split(r":(?=[\w.]+=)", name)  # a value may hold a colon: env.id=module:Name-v0
 
 
 def digest(config: Config) -> str:

@@ -123,6 +123,7 @@ def _section(name: str, rows: Rows) -> str:
     goal = level(methods, measure)
     lines = [f"### {name}", "", f"{SETTINGS[name.partition(':')[0]].says.capitalize()}."]
     if one is not None:
+        lines[-1] += f" Starts from the weights whose sha256 begins with {one['model']}."
         lines[-1] += f" {sum(one['rollouts']):,} rollouts a run, {one['tasks']} held-out tasks."
     for row in [row for row in rows if row["method"] == "start"][:1]:  # untrained, it is the same with every seed
         own = row["held_out"]

@@ -108,6 +108,10 @@ def test_errors_are_one_line_and_status_2(capsys):
         ("didpo", ["algorithm.eta=0.5"], "algorithm.eta=0.5 does nothing with algorithm.estimator=regression"),
         ("didpo", ["algorithm.estimator=shapley", "algorithm.judge=x-v0"], "algorithm.judge=x-v0: "),
         ("hgpo", ["algorithm.depth=0", "algorithm.alpha=2"], "algorithm.alpha=2.0 does nothing"),
+        ("cispo", ["loss.clip_ratio_c=5"], "loss.clip_ratio_c=5.0 does nothing with loss.surrogate=cispo; leave it"),
+        ("grpo", ["loss.kl_coef=0", "loss.kl_type=k1"], "loss.kl_type=k1 does nothing with loss.kl_coef=0; leave it"),
+        ("dapo", ["loss.kl_in=reward"], "loss.kl_in=reward does nothing with loss.kl_coef=0; leave it out"),
+        ("rloo", ["rollout.max_refills=9"], "rollout.max_refills=9 does nothing with rollout.dynamic_sampling=false"),
     ],
 )
 def test_what_would_do_nothing_is_refused_by_a_dry_run(name, settings, says, tmp_path, capsys):
@@ -116,6 +120,33 @@ def test_what_would_do_nothing_is_refused_by_a_dry_run(name, settings, says, tmp
     assert shown.out == ""
     assert says in shown.err
     assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "setting", ["optim.beta1=2", "optim.beta2=1", "optim.beta1=nan", "optim.weight_decay=-1", "optim.lr=inf"]
+)
+def test_an_optimiser_that_could_not_work_is_refused(setting, tmp_path, capsys):
+    assert main("grpo", [setting, "--dry-run", f"trainer.run_dir={tmp_path / 'run'}"]) == 2
+    key, _, value = setting.partition("=")
+    assert f"{key}={float(value)} must be " in capsys.readouterr().err
+
+
+def test_a_critic_that_cannot_be_read_is_called_by_its_own_name(tmp_path, capsys):
+    (tmp_path / "config.json").write_text("{")
+    for path, says in ((tmp_path / "none", "no such folder"), (tmp_path, "cannot be loaded")):
+        assert main("ppo", [f"critic.path={path}", "--dry-run", f"trainer.run_dir={tmp_path / 'run'}"]) == 2
+        shown = capsys.readouterr().err
+        assert shown.startswith(f"error: critic.path={path}"), shown
+        assert says in shown
+
+
+def test_a_method_s_own_file_is_taken_back(tmp_path, capsys):
+    """What a dry run prints names every setting, also those that do nothing in this method."""
+    for name in ("cispo", "rloo", "reinforce_pp"):
+        for own in ([], ["loss.kl_coef=0"]):
+            assert main(name, [*own, "--dry-run", f"trainer.run_dir={tmp_path / 'run'}"]) == 0
+            (tmp_path / "run.yaml").write_text(capsys.readouterr().out)
+            resolve(load_algorithm(name), file=str(tmp_path / "run.yaml"))
 
 
 def test_reinforce_pp_with_a_baseline_and_its_kl_is_taken(tmp_path, capsys):

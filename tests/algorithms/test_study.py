@@ -14,6 +14,7 @@ import pytest
 
 import codegym  # noqa: F401 - registers its environments
 from algorithms.core.cli import ConfigError
+from algorithms.core.model import fingerprint
 from algorithms.core.trainer import Trainer
 from algorithms.report.curves import read_rows
 from algorithms.study import figures, plan, report
@@ -51,7 +52,8 @@ def test_a_method_s_own_keys_are_the_algorithm_s_or_full_names() -> None:
     assert (config.optim.lr, config.trainer.seed, config.rollout.max_refills) == (0.25, 3, 0)
     oracle = plan.configure("bugs", "oracle", 0, "runs/x")[0].algorithm
     assert oracle.estimator == "shapley"
-    assert plan.configure("bugs:rollout.n=8", "grpo", 0, "runs/x")[0].rollout.n == 8
+    config = plan.configure(f"bugs:env.id={ENV}:rollout.n=8", "grpo", 0, "runs/x")[0]
+    assert (config.env.id, config.rollout.n) == (ENV, 8)
     with pytest.raises(ConfigError, match=r"--settings: there is no 'hard'; there are: flaky, "):
         plan.configure("hard", "grpo", 0, "runs/x")
     with pytest.raises(ConfigError, match="there is no algorithm 'nope'"):
@@ -106,6 +108,31 @@ def test_every_run_once_and_its_row_is_what_the_run_left(
     assert read_rows(out / "rows.jsonl") == rows
 
 
+def test_rows_are_repeated_and_compared(
+    tmp_path: Path, settings: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert study(tmp_path / "first", [*settings, "optim.lr=0.125"], "grpo,rloo", "0,1") == 0
+    rows = read_rows(tmp_path / "first" / "rows.jsonl")
+    assert "optim.lr=0.125" in rows[0]["setting"]
+    rows[2]["score"][1] += 0.5
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    capsys.readouterr()
+    command = ["repeat", "--rows", str(tmp_path / "rows.jsonl"), "--out", str(tmp_path / "again")]
+    assert main([*command, "--methods", "grpo", "trainer.threads=1"]) == 1
+    one, other = capsys.readouterr().out.splitlines()
+    assert one.startswith("1/2  built-in:")
+    assert one.endswith("  grpo  seed 0: the same")
+    assert other.endswith("  grpo  seed 1: another score")
+    assert main([*command, "--methods", "rloo", "--seeds", "1", "trainer.threads=1"]) == 0
+    assert len(read_rows(tmp_path / "again" / "rows.jsonl")) == 3
+
+    monkeypatch.setattr(Trainer, "run", lambda self: pytest.fail("a run that cannot be the same was begun"))
+    assert main([*command, "--seeds", "0", "loss.kl_coef=0.5"]) == 2
+    assert re.search(r"grpo, seed 0 of built-in\S* was made with settings=\w+, which is", capsys.readouterr().err)
+    assert main([*command, "--seeds", "7"]) == 2
+    assert "--seeds 7: " in capsys.readouterr().err
+
+
 def test_a_killed_run_goes_on_to_the_same_row(
     tmp_path: Path, settings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,10 +161,11 @@ def test_a_killed_run_goes_on_to_the_same_row(
 def test_a_row_of_other_settings_is_refused_and_errors_are_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    row = {"setting": "bugs", "method": "grpo", "seed": 0, "settings": "another"}
+    mark = plan.digest(plan.configure("bugs", "grpo", 0, "runs/x")[0])
+    row = {"setting": "bugs", "method": "grpo", "seed": 0, "settings": mark, "model": "another"}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
     assert main(["--settings", "bugs", "--methods", "grpo", "--seeds", "0", "--out", str(tmp_path)]) == 2
-    assert "rows.jsonl holds grpo, seed 0 of bugs with other settings; choose" in capsys.readouterr().err
+    assert "rows.jsonl holds grpo, seed 0 of bugs with another model; choose" in capsys.readouterr().err
     assert main(["--methods", "nope", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "error: there is no algorithm 'nope' in algorithms/\n"
     assert main(["--seeds", "x"]) == 2
@@ -188,7 +216,7 @@ def row(method: str, seed: int, curve: list[float], **held_out: float) -> dict:
     keys = {f"{mode}/{what}": 0.5 for mode in ("sampled", "greedy") for what in ("success", "score", "tokens")}
     return {
         "setting": "bugs", "method": method, "seed": seed, "settings": "0", "rollouts": [16] * len(curve), "updates": 1,
-        "tasks": 64, "score": curve, "success": curve, "held_out": keys | held_out, "seconds": 9,
+        "tasks": 64, "model": "9f", "score": curve, "success": curve, "held_out": keys | held_out, "seconds": 9,
     }  # fmt: skip
 
 
@@ -271,5 +299,6 @@ def test_the_published_rows_are_of_the_settings_as_they_are() -> None:
         marks[setting, method] = plan.digest(config)
         assert sum(one["rollouts"]) == config.trainer.steps * config.rollout.tasks * config.rollout.n
     for one in rows:
+        assert (one["setting"] == "many") == (one["model"] != fingerprint("tiny"))
         assert one["settings"] == marks[one["setting"], one["method"]], (one["setting"], one["method"], one["seed"])
     assert len({(one["setting"], one["method"], one["seed"]) for one in rows}) == len(rows), "each run once"

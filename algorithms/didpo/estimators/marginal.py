@@ -5,9 +5,9 @@ averaged away; what remains of it is a bias where changes come together. The mea
 is shrunk towards the place's by n / (n + 1), since a variant written once says most about the rest of its trajectory.
 
 A trajectory's own return is part of its variant's mean. Left out, variants written once would get 0 and rare ones a
-noisy value (docs/didpo.md has figures); left in, it costs length: for choices made independently the expected gradient
-points along the true one to within 3 % but has .46 of its length at G = 4 and .65 at G = 8, of which the place's mean
-takes 1 / G and the rest is the shrinkage (enumerated in tests/algorithms/test_biases.py).
+noisy value; left in, it costs length: for choices made independently the expected gradient points along the true one to
+within 3 % but has .46 of its length at G = 4 and .65 at G = 8, of which the place's mean takes 1 / G and the rest is
+the shrinkage (enumerated in tests/algorithms/test_biases.py).
 
 A_D is for the tokens that write the variant; those that name the place keep A_E, which alone says what is gained by
 leaving a place alone, a variant without tokens of its own.
