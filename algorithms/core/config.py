@@ -23,7 +23,9 @@ def option(default: Any, help: str) -> Any:
 class ModelConfig:
     """The policy."""
 
-    path: str = option("tiny", '"tiny" (built in), a local folder, or a hub name: anything AutoModelForCausalLM reads')
+    path: str = option(
+        "tiny", "tiny or tiny10 (built in), a local folder, or a hub name: anything AutoModelForCausalLM reads"
+    )
     dtype: str = option("float32", "of the weights; bfloat16 on GPUs")
     autocast: bool = option(
         False, "bf16 autocast in the update: 1.5-1.9x faster on CPU, but 1 rank and 2 then differ by 1e-3"

@@ -1,4 +1,4 @@
-"""Loading the policy: the built-in model, a local ``transformers`` folder, or a name on the hub.
+"""Loading the policy: a built-in model, a local ``transformers`` folder, or a name on the hub.
 
 ::
 
@@ -17,18 +17,18 @@ from transformers.utils.logging import disable_progress_bar
 
 from algorithms.core.config import Config, ModelConfig
 
-#: The built-in model, made by ``python -m algorithms.sft.train``.
-TINY = Path(__file__).resolve().parent.parent / "sft" / "tiny"
+#: The built-in models, made by ``python -m algorithms.sft.train`` (docs/training.md).
+BUILT_IN = {name: Path(__file__).resolve().parent.parent / "sft" / name for name in ("tiny", "tiny10")}
 
 DTYPES = ("float32", "bfloat16", "float16")
 
 
 def model_folder(path: str, key: str = "model.path") -> str:
     """The folder or hub name that a setting stands for. Raises ValueError naming ``key`` if it is not there."""
-    if path == "tiny":
-        if not (TINY / "config.json").exists():
-            raise ValueError(f"{key}=tiny: {TINY} is missing; make it with python -m algorithms.sft.train --out {TINY}")
-        return str(TINY)
+    if path in BUILT_IN:
+        if not (BUILT_IN[path] / "config.json").exists():
+            raise ValueError(f"{key}={path}: {BUILT_IN[path]} is missing; install the package again, or another model")
+        return str(BUILT_IN[path])
     folder = Path(path).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").exists():

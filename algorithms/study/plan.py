@@ -59,12 +59,11 @@ SETTINGS = {
         "as bugs, in files whose functions call each other", "score", (*_BUGS, "env.kwargs.dependent=true")
     ),
     "many": Setting(
-        "as bugs, ten bugs in ten functions; its model is made by python -m algorithms.sft.train --start tiny"
-        " --functions 10 --steps 1500 --lr 0.01 --out runs/ten",
+        "as bugs, ten bugs in ten functions, from tiny10, a shipped model that has seen as many",
         "score",
         (
             *_BUGS,
-            "model.path=./runs/ten",
+            "model.path=tiny10",
             "env.kwargs.functions=10",
             "env.kwargs.n_bugs=10",
             "rollout.max_response_tokens=256",  # ten right edits have at most 211 (40 tasks)

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from algorithms.core.cli import load_algorithm, resolve
-from algorithms.core.model import TINY
+from algorithms.core.model import BUILT_IN
 from algorithms.core.tokens import Chat, load_tokenizer
 from algorithms.distributed.launch import launch
 from algorithms.rollout.rollout import Rollout
@@ -65,7 +65,7 @@ def test_a_model_to_go_on_from_gets_the_full_files_at_once() -> None:
     settings = Settings(steps=100, functions=10, start="tiny")
     assert sum(shapes(0, settings, i)[0] == 10 for i in range(400)) >= 300
     model, tokenizer = begin(settings)
-    shipped = AutoModelForCausalLM.from_pretrained(TINY, dtype=torch.float32)
+    shipped = AutoModelForCausalLM.from_pretrained(BUILT_IN["tiny"], dtype=torch.float32)
     assert all(torch.equal(own, was) for own, was in zip(model.parameters(), shipped.parameters(), strict=True))
     before = train(Settings(steps=1, batch=4, start="tiny"), model, tokenizer, lambda step, loss: None)
     new = train(Settings(steps=1, batch=4), *begin(Settings()), lambda step, loss: None)
@@ -91,7 +91,7 @@ def test_an_unfit_model_to_go_on_from_is_refused(
 
 def test_a_model_with_another_tokenizer_is_refused(tmp_path: Path) -> None:
     for name in ("config.json", "model.safetensors"):
-        (tmp_path / name).write_bytes((TINY / name).read_bytes())
+        (tmp_path / name).write_bytes((BUILT_IN["tiny"] / name).read_bytes())
     other = train_tokenizer()
     other.add_tokens(["foreign"])
     other.save_pretrained(tmp_path)
@@ -128,12 +128,17 @@ def test_help_explains_each_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert all("--" + name.replace("_", "-") in text for name in Settings.__dataclass_fields__)
 
 
-def test_shipped_model_is_what_the_defaults_make() -> None:
-    about = json.loads((TINY / "sft.json").read_text())
-    assert Settings(**about["settings"]) == Settings()
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("tiny", Settings()), ("tiny10", Settings(start="tiny", functions=10, steps=1500, lr=0.01))],
+)
+def test_shipped_models_are_what_the_documented_commands_make(name: str, settings: Settings) -> None:
+    folder = BUILT_IN[name]
+    about = json.loads((folder / "sft.json").read_text())
+    assert Settings(**about["settings"]) == settings
     assert Habits(**about["habits"]) == Habits()
-    assert sum(file.stat().st_size for file in TINY.iterdir()) < 8_000_000
-    tokenizer = AutoTokenizer.from_pretrained(TINY)
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 8_000_000
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     assert tokenizer.backend_tokenizer.to_str() == train_tokenizer().backend_tokenizer.to_str()
 
 

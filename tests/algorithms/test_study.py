@@ -299,6 +299,6 @@ def test_the_published_rows_are_of_the_settings_as_they_are() -> None:
         marks[setting, method] = plan.digest(config)
         assert sum(one["rollouts"]) == config.trainer.steps * config.rollout.tasks * config.rollout.n
     for one in rows:
-        assert (one["setting"] == "many") == (one["model"] != fingerprint("tiny"))
+        assert one["model"] == fingerprint("tiny10" if one["setting"] == "many" else "tiny")
         assert one["settings"] == marks[one["setting"], one["method"]], (one["setting"], one["method"], one["seed"])
     assert len({(one["setting"], one["method"], one["seed"]) for one in rows}) == len(rows), "each run once"

@@ -9,14 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from algorithms.core.model import TINY
+from algorithms.core.model import BUILT_IN
 from tests.e2e.commands import ROOT, SMALL, succeed
 
 PAGES = ("README.md", "docs/training.md", "docs/study.md")
 BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-#: What is run elsewhere: installing, this suite, and two ranks (test_built_in_run.py).
-ELSEWHERE = ("pip install", "python -m pytest", "python -m algorithms.didpo.train trainer.ray=true distributed.ranks=2")
+#: What is run elsewhere: installing, this suite, two ranks (test_built_in_run.py), and published rows, which may come
+#: out otherwise on another machine (test_study.py repeats rows of its own).
+ELSEWHERE = (
+    "pip install",
+    "python -m pytest",
+    "python -m algorithms.didpo.train trainer.ray=true distributed.ranks=2",
+    "python -m algorithms.study repeat",
+)
 
 
 def commands(page: str) -> list[str]:
@@ -32,7 +38,7 @@ def commands(page: str) -> list[str]:
 
 def small(arguments: list[str], folder: Path) -> list[str]:
     """The same command with fewer steps, in a folder that vanishes. No hub can be reached: a model of one is ours."""
-    arguments = [f"model.path={TINY}" if "model.path=" in argument else argument for argument in arguments]
+    arguments = [f"model.path={BUILT_IN['tiny']}" if "model.path=" in argument else argument for argument in arguments]
     module = arguments[1]
     if {"--help", "--dry-run"} & set(arguments):
         return arguments
