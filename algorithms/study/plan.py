@@ -112,6 +112,12 @@ def configure(
     return resolve(cls, [*_FIXED, *SETTINGS[name].overrides, *changes, *overrides, *own, *fixed]), cls
 
 
+def file_name(text: str) -> str:
+    """A name for a file that tells what it is of, of a length that every file system takes."""
+    plain = text.replace(":", "-").replace("/", "_")
+    return plain if len(plain) <= 120 else f"{plain[:107]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
 def _parts(name: str) -> list[str]:
     return re.split(r":(?=[\w.]+=)", name)  # a value may hold a colon: env.id=module:Name-v0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from algorithms.report.curves import read_rows
 from algorithms.study import figures
 from algorithms.study.figures import Estimate
-from algorithms.study.plan import SETTINGS
+from algorithms.study.plan import SETTINGS, file_name
 from algorithms.study.plots import overview, setting_plot
 from algorithms.study.rows import REFERENCE, Rows, Runs, areas, by_method, by_setting, curves, is_baseline, measure_of
 
@@ -72,7 +72,7 @@ def make_plots(rows: Rows) -> Iterator[tuple[str, str]]:
 
 
 def _image(name: str) -> str:
-    return f"img/study-{name.replace(':', '-').replace('/', '_')}.svg"
+    return f"img/study-{file_name(name)}.svg"
 
 
 def level(methods: dict[str, Runs], measure: str) -> float | None:

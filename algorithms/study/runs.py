@@ -17,7 +17,7 @@ from algorithms.core.config import Config
 from algorithms.core.model import fingerprint
 from algorithms.core.trainer import Trainer
 from algorithms.report.curves import read_rows
-from algorithms.study.plan import configure, digest, label
+from algorithms.study.plan import configure, digest, file_name, label
 
 Row = dict[str, Any]
 CURVES = {"score": "score/train", "success": "success/train"}
@@ -71,7 +71,7 @@ def _others(row: Row, marks: dict[str, str]) -> list[str]:
 
 def _row(setting: str, method: str, seed: int, out: Path, rows: Path, overrides: Sequence[str]) -> tuple[Row, bool]:
     name = label(setting, overrides)
-    folder = out / name.replace(":", "-").replace("/", "_") / f"{method.replace(':', '-').replace('/', '_')}-seed{seed}"
+    folder = out / file_name(name) / f"{file_name(method)}-seed{seed}"
     config, cls = configure(setting, method, seed, str(folder), overrides)
     marks = _marks(config)
     for row in read_rows(rows):

@@ -77,6 +77,13 @@ def test_the_hash_is_of_what_decides_a_result() -> None:
     )
 
 
+def test_names_of_files_are_short_and_differ() -> None:
+    assert plan.file_name("rare:env.id=a/b-v0") == "rare-env.id=a_b-v0"
+    long = [plan.file_name("bugs:model.path=" + "/folder" * 40 + end) for end in ("1", "2")]
+    assert [len(name) for name in long] == [120, 120]
+    assert long[0] != long[1]
+
+
 @pytest.mark.parametrize("name", plan.SETTINGS)
 def test_every_setting_is_one_that_the_environment_has(name: str) -> None:
     config, _ = plan.configure(name, "grpo", 0, "runs/x")

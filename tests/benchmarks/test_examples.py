@@ -378,7 +378,8 @@ def test_the_tests_of_the_corpus_cannot_be_read(grader: ExampleGrader, monkeypat
         "        found += [os.path.join(top, n) for n in names if n in ('hidden.txt', 'visible.txt', 'tests.txt')]\n"
         "    return found\n"
     )
-    monkeypatch.setattr(examples, "CPU_S", 10.0)  # the walk is long
+    monkeypatch.setattr(examples, "CPU_S", 60.0)  # the walk is as long as the machine's file system is large
+    monkeypatch.setattr(examples, "WALL_S", 120.0)
     grade = verdict(grader, source, Test("look", ">>> from m import look\n>>> look()\n[]\n"))
     assert grade.resolved, grade
 
